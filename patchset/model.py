@@ -167,7 +167,7 @@ class InstalledFile:
     path: str
     site: str
     recorded: Digest | None
-    """What RECORD says; None where it lists the file without a digest, or not at all."""
+    """What RECORD says; None where it has no digest for this file."""
     content: bytes | None
     """None where there is no such file."""
     digest: Digest | None
