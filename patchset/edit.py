@@ -586,7 +586,7 @@ def _insert(elements: Sequence[_Element], index: int, new: _Element) -> list[_El
 
 
 def _with(node: _Node, **changes: object) -> _Node:
-    return cast("_Node", node.with_changes(**changes))
+    return node.with_changes(**changes)
 
 
 def _spaced(statement: _Statement) -> _Statement:
