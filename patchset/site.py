@@ -10,7 +10,6 @@ import stat
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
 from packaging.version import InvalidVersion, Version
@@ -89,18 +88,6 @@ def read_installed(
         attributes=attributes,
         obstacle=obstacle,
     )
-
-
-def near_names(path: str, distribution: Distribution) -> Sequence[str]:
-    """Files of the distribution whose names are like that of a missing one."""
-    parent = PurePosixPath(path).parent
-    there = {
-        PurePosixPath(name).name: name
-        for name in distribution.record
-        if PurePosixPath(name).parent == parent
-    }
-    close = get_close_matches(PurePosixPath(path).name, sorted(there), n=3)
-    return [there[name] for name in close]
 
 
 # --- files -----------------------------------------------------------------------
