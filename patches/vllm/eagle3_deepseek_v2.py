@@ -147,8 +147,8 @@ class DeepseekV2Model(Module):
 
 
 class DeepseekV2ForCausalLM(Module, SupportsPP):
-    def forward(self, *inputs) -> torch.Tensor:
-        return self.model(*inputs)
+    def forward(self, *args) -> torch.Tensor:
+        return self.model(*args)
 
     def compute_logits(self, hidden_states):
         return self.logits_processor(hidden_states)
@@ -187,8 +187,8 @@ class DeepseekV2Model(Module):
 
 
 class DeepseekV2ForCausalLM(Module, SupportsPP, SupportsEagle3):
-    def forward(self, *inputs) -> torch.Tensor | tuple[torch.Tensor, list[torch.Tensor]]:
-        return self.model(*inputs)
+    def forward(self, *args) -> torch.Tensor | tuple[torch.Tensor, list[torch.Tensor]]:
+        return self.model(*args)
 
     def compute_logits(self, hidden_states):
         return self.logits_processor(hidden_states)
