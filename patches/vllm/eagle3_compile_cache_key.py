@@ -26,8 +26,8 @@ SILENT = (
 UPSTREAM = "https://github.com/vllm-project/vllm/pull/33736"
 TOUCHES = ["SpeculativeConfig.compute_hash"]
 
-HASH = "SpeculativeConfig.compute_hash"
-FACTOR = """
+_HASH = "SpeculativeConfig.compute_hash"
+_FACTOR = """
 if self.method == "eagle3" and self.draft_model_config is not None:
     factors.append(
         getattr(
@@ -42,13 +42,13 @@ if self.method == "eagle3" and self.draft_model_config is not None:
 def rewrite(module: cst.Module) -> cst.Module:
     return edit.within(
         module,
-        HASH,
-        edit.insert_after('factors.append(self.method == "eagle3")', FACTOR),
+        _HASH,
+        edit.insert_after('factors.append(self.method == "eagle3")', _FACTOR),
     )
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.count(module, HASH, FACTOR) == 1
+    return edit.count(module, _HASH, _FACTOR) == 1
 
 
 BEFORE = """\

@@ -38,21 +38,21 @@ TOUCHES = [
     "DeepseekV2Model.forward",
 ]
 
-MODEL = "DeepseekV2Model"
-CAUSAL = "DeepseekV2ForCausalLM"
-WITH_STATES = "tuple[torch.Tensor, list[torch.Tensor]]"
+_MODEL = "DeepseekV2Model"
+_CAUSAL = "DeepseekV2ForCausalLM"
+_WITH_STATES = "tuple[torch.Tensor, list[torch.Tensor]]"
 
-CLASS_ATTRIBUTE = "fall_back_to_pt_during_load = False"
+_CLASS_ATTRIBUTE = "fall_back_to_pt_during_load = False"
 # On the class: a subclass of another file calls `forward`, but not this `__init__`.
-LAYERS = "aux_hidden_state_layers: tuple[int, ...] = ()"
-LOOP = "for layer in islice(self.layers, self.start_layer, self.end_layer): ..."
-COLLECT = """
+_LAYERS = "aux_hidden_state_layers: tuple[int, ...] = ()"
+_LOOP = "for layer in islice(self.layers, self.start_layer, self.end_layer): ..."
+_COLLECT = """
 if index in self.aux_hidden_state_layers:
     aux_hidden_states.append(
         hidden_states if residual is None else hidden_states + residual
     )
 """
-COLLECTING_LOOP = """
+_COLLECTING_LOOP = """
 aux_hidden_states: list[torch.Tensor] = []
 for index, layer in enumerate(
     islice(self.layers, self.start_layer, self.end_layer),
@@ -65,16 +65,16 @@ for index, layer in enumerate(
         )
     ...
 """
-FINAL_NORM = "hidden_states, _ = self.norm(hidden_states, residual)"
-LAST_STATE = """
+_FINAL_NORM = "hidden_states, _ = self.norm(hidden_states, residual)"
+_LAST_STATE = """
 if self.end_layer in self.aux_hidden_state_layers:
     aux_hidden_states.append(hidden_states + residual)
 """
-RETURN_STATES = """
+_RETURN_STATES = """
 if aux_hidden_states:
     return hidden_states, aux_hidden_states
 """
-METHODS = """
+_METHODS = """
 def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
     first, last = self.model.start_layer, self.model.end_layer
     if not all(first <= layer <= last for layer in layers):
@@ -94,37 +94,37 @@ def rewrite(module: cst.Module) -> cst.Module:
     module = edit.within(
         module, edit.MODULE, edit.extend_import(".interfaces", "SupportsEagle3")
     )
-    module = edit.within(module, MODEL, edit.insert_after(CLASS_ATTRIBUTE, LAYERS))
+    module = edit.within(module, _MODEL, edit.insert_after(_CLASS_ATTRIBUTE, _LAYERS))
     module = edit.within(
         module,
-        f"{MODEL}.forward",
-        edit.replace(LOOP, COLLECTING_LOOP),
-        edit.insert_before(FINAL_NORM, LAST_STATE),
-        edit.insert_after(FINAL_NORM, RETURN_STATES),
-        edit.widen_return(WITH_STATES),
+        f"{_MODEL}.forward",
+        edit.replace(_LOOP, _COLLECTING_LOOP),
+        edit.insert_before(_FINAL_NORM, _LAST_STATE),
+        edit.insert_after(_FINAL_NORM, _RETURN_STATES),
+        edit.widen_return(_WITH_STATES),
     )
-    module = edit.within(module, f"{CAUSAL}.forward", edit.widen_return(WITH_STATES))
+    module = edit.within(module, f"{_CAUSAL}.forward", edit.widen_return(_WITH_STATES))
     return edit.within(
         module,
-        CAUSAL,
+        _CAUSAL,
         edit.add_base("SupportsEagle3"),
-        edit.add_members(METHODS, after="compute_logits"),
+        edit.add_members(_METHODS, after="compute_logits"),
     )
 
 
 def fixed(module: cst.Module) -> bool:
-    forward = f"{MODEL}.forward"
+    forward = f"{_MODEL}.forward"
     return (
         edit.imports(module, ".interfaces", "SupportsEagle3")
-        and edit.count(module, MODEL, LAYERS) == 1
-        and edit.count(module, forward, COLLECT) == 1
-        and edit.count(module, forward, LAST_STATE) == 1
-        and edit.count(module, forward, RETURN_STATES) == 1
-        and edit.returns(module, forward, WITH_STATES)
-        and edit.returns(module, f"{CAUSAL}.forward", WITH_STATES)
-        and edit.has_base(module, CAUSAL, "SupportsEagle3")
-        and edit.defines(module, CAUSAL, "set_aux_hidden_state_layers")
-        and edit.defines(module, CAUSAL, "get_eagle3_aux_hidden_state_layers")
+        and edit.count(module, _MODEL, _LAYERS) == 1
+        and edit.count(module, forward, _COLLECT) == 1
+        and edit.count(module, forward, _LAST_STATE) == 1
+        and edit.count(module, forward, _RETURN_STATES) == 1
+        and edit.returns(module, forward, _WITH_STATES)
+        and edit.returns(module, f"{_CAUSAL}.forward", _WITH_STATES)
+        and edit.has_base(module, _CAUSAL, "SupportsEagle3")
+        and edit.defines(module, _CAUSAL, "set_aux_hidden_state_layers")
+        and edit.defines(module, _CAUSAL, "get_eagle3_aux_hidden_state_layers")
     )
 
 

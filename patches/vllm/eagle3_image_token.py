@@ -23,10 +23,10 @@ SYMPTOMS = [r"'KimiK25Config' object has no attribute 'image_token_index'"]
 UPSTREAM = "https://github.com/vllm-project/vllm/pull/36361"
 TOUCHES = ["SpecDecodeBaseProposer.load_model"]
 
-LOADER = "SpecDecodeBaseProposer.load_model"
-PIXTRAL = 'self.get_model_name(target_model) == "PixtralForConditionalGeneration"'
-KIMI = 'self.get_model_name(target_model) == "KimiK25ForConditionalGeneration"'
-TAKE_ITS_OWN = """
+_LOADER = "SpecDecodeBaseProposer.load_model"
+_PIXTRAL = 'self.get_model_name(target_model) == "PixtralForConditionalGeneration"'
+_KIMI = 'self.get_model_name(target_model) == "KimiK25ForConditionalGeneration"'
+_TAKE_ITS_OWN = """
 self.model.config.image_token_index = (
     target_model.config.media_placeholder_token_id
 )
@@ -34,13 +34,13 @@ self.model.config.image_token_index = (
 
 
 def rewrite(module: cst.Module) -> cst.Module:
-    return edit.within(module, LOADER, edit.add_branch(PIXTRAL, KIMI, TAKE_ITS_OWN))
+    return edit.within(module, _LOADER, edit.add_branch(_PIXTRAL, _KIMI, _TAKE_ITS_OWN))
 
 
 def fixed(module: cst.Module) -> bool:
     return (
-        edit.count(module, LOADER, KIMI) == 1
-        and edit.count(module, LOADER, TAKE_ITS_OWN) == 1
+        edit.count(module, _LOADER, _KIMI) == 1
+        and edit.count(module, _LOADER, _TAKE_ITS_OWN) == 1
     )
 
 

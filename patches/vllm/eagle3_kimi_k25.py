@@ -27,39 +27,39 @@ TOUCHES = [
     "KimiK25ForConditionalGeneration.set_aux_hidden_state_layers",
 ]
 
-INTERFACES = "vllm.model_executor.models.interfaces"
-WRAPPER = "KimiK25ForConditionalGeneration"
-SET = "self.language_model.set_aux_hidden_state_layers(layers)"
-GET = "return self.language_model.get_eagle3_aux_hidden_state_layers()"
-METHODS = f"""
+_INTERFACES = "vllm.model_executor.models.interfaces"
+_WRAPPER = "KimiK25ForConditionalGeneration"
+_SET = "self.language_model.set_aux_hidden_state_layers(layers)"
+_GET = "return self.language_model.get_eagle3_aux_hidden_state_layers()"
+_METHODS = f"""
 def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
-    {SET}
+    {_SET}
 
 def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
-    {GET}
+    {_GET}
 """
 
 
 def rewrite(module: cst.Module) -> cst.Module:
     module = edit.within(
-        module, edit.MODULE, edit.extend_import(INTERFACES, "SupportsEagle3")
+        module, edit.MODULE, edit.extend_import(_INTERFACES, "SupportsEagle3")
     )
     return edit.within(
         module,
-        WRAPPER,
+        _WRAPPER,
         edit.add_base("SupportsEagle3"),
-        edit.add_members(METHODS, after="compute_logits"),
+        edit.add_members(_METHODS, after="compute_logits"),
     )
 
 
 def fixed(module: cst.Module) -> bool:
     return (
-        edit.imports(module, INTERFACES, "SupportsEagle3")
-        and edit.has_base(module, WRAPPER, "SupportsEagle3")
-        and edit.defines(module, WRAPPER, "set_aux_hidden_state_layers")
-        and edit.defines(module, WRAPPER, "get_eagle3_aux_hidden_state_layers")
-        and edit.count(module, f"{WRAPPER}.set_aux_hidden_state_layers", SET) == 1
-        and edit.count(module, f"{WRAPPER}.get_eagle3_aux_hidden_state_layers", GET)
+        edit.imports(module, _INTERFACES, "SupportsEagle3")
+        and edit.has_base(module, _WRAPPER, "SupportsEagle3")
+        and edit.defines(module, _WRAPPER, "set_aux_hidden_state_layers")
+        and edit.defines(module, _WRAPPER, "get_eagle3_aux_hidden_state_layers")
+        and edit.count(module, f"{_WRAPPER}.set_aux_hidden_state_layers", _SET) == 1
+        and edit.count(module, f"{_WRAPPER}.get_eagle3_aux_hidden_state_layers", _GET)
         == 1
     )
 

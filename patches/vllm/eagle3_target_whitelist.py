@@ -25,16 +25,18 @@ SYMPTOMS = [
 UPSTREAM = "https://github.com/vllm-project/vllm/pull/36361"
 TOUCHES = ["SpeculativeConfig._verify_args"]
 
-CHECK = "SpeculativeConfig._verify_args"
-LIST = "eagle3_target_supported"
+_CHECK = "SpeculativeConfig._verify_args"
+_LIST = "eagle3_target_supported"
 
 
 def rewrite(module: cst.Module) -> cst.Module:
-    return edit.within(module, CHECK, edit.extend_list(LIST, "kimi_k2", "deepseek_v3"))
+    return edit.within(
+        module, _CHECK, edit.extend_list(_LIST, "kimi_k2", "deepseek_v3")
+    )
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.holds(module, CHECK, LIST, "kimi_k2", "deepseek_v3")
+    return edit.holds(module, _CHECK, _LIST, "kimi_k2", "deepseek_v3")
 
 
 BEFORE = """\
