@@ -35,6 +35,7 @@ __all__ = [
     "add_argument",
     "add_base",
     "add_branch",
+    "add_decorator",
     "add_members",
     "append",
     "count",
@@ -693,3 +694,23 @@ def _lines(context: Context, pattern: str) -> str:
         if isinstance(node, ast.stmt | ast.expr) and matches(wanted, node)
     }
     return f" (lines {', '.join(map(str, sorted(lines)))})" if lines else ""
+
+
+# --- decorators ------------------------------------------------------------------
+
+
+def add_decorator(code: str) -> Change:
+    """Put a decorator, written without its `@`, outermost on the definition.
+
+    Raises Mismatch where the definition has it already.
+    """
+
+    def change(scope: Scope, context: Context) -> Scope:
+        if isinstance(scope, cst.Module):
+            raise Mismatch(f"{context.path} is no definition")
+        if code in [_code(each.decorator) for each in scope.decorators]:
+            raise Mismatch(f"{context.path} has the decorator {code} already")
+        new = cst.Decorator(cst.parse_expression(code))
+        return scope.with_changes(decorators=[new, *scope.decorators])
+
+    return change
