@@ -44,12 +44,15 @@ __all__ = [
     "extend_import",
     "extend_list",
     "has_base",
+    "holds",
     "imports",
     "insert_after",
     "insert_before",
     "prepend",
     "replace",
     "replace_expression",
+    "returns",
+    "widen_return",
     "within",
 ]
 
@@ -64,7 +67,10 @@ class Context:
 
 Change: TypeAlias = Callable[[Scope, Context], Scope]
 _Node = TypeVar("_Node", bound=cst.CSTNode)
-_Element = TypeVar("_Element", bound=cst.Arg | cst.ImportAlias | cst.BaseElement)
+_Element = TypeVar(
+    "_Element",
+    bound=cst.Arg | cst.ImportAlias | cst.BaseElement | cst.SubscriptElement,
+)
 
 
 def within(module: cst.Module, path: str, *changes: Change) -> cst.Module:
@@ -92,8 +98,9 @@ def within(module: cst.Module, path: str, *changes: Change) -> cst.Module:
 def replace(pattern: str, code: str, *, times: int = 1) -> Change:
     """Put `code` in the place of each statement of the shape of `pattern`.
 
-    A block `...` in `code` is the block that `...` stood for in the pattern. Comments
-    above the statement stay. An empty `code` removes the statement.
+    A statement `...` in a block of `code` stands for the statements of the block that
+    `...` stood for in the pattern. Comments above the statement stay. An empty `code`
+    removes the statement.
     """
 
     def change(statement: cst.BaseStatement, context: Context) -> Sequence[_Statement]:
@@ -104,12 +111,18 @@ def replace(pattern: str, code: str, *, times: int = 1) -> Change:
 
 
 def insert_before(pattern: str, code: str, *, times: int = 1) -> Change:
-    """Put `code` before each statement of the shape of `pattern`."""
-    return _on_statements(
-        pattern,
-        times,
-        lambda statement, context: (*_parse(code, context.module), statement),
-    )
+    """Put `code` before each statement of the shape of `pattern`.
+
+    Empty lines above the statement come above the code; comments stay where they are.
+    """
+
+    def change(statement: cst.BaseStatement, context: Context) -> Sequence[_Statement]:
+        above, own = _split_leading_lines(statement)
+        new = _parse(code, context.module)
+        first = _with(new[0], leading_lines=[*above, *_leading_lines(new[0])])
+        return (first, *new[1:], _with(statement, leading_lines=own))
+
+    return _on_statements(pattern, times, change)
 
 
 def insert_after(pattern: str, code: str, *, times: int = 1) -> Change:
@@ -143,12 +156,12 @@ def append(pattern: str, code: str, *, times: int = 1) -> Change:
     )
 
 
-def add_branch(test: str, code: str) -> Change:
-    """Put the `if` statement in `code` as an `elif` after the branch that tests `test`.
+def add_branch(after: str, test: str, code: str) -> Change:
+    """Add `elif test:` with the block `code` after the branch that tests `after`.
 
-    The branch is an `if` or an `elif`; what follows it follows the new one.
+    That branch is an `if` or an `elif`; what follows it follows the new one.
     """
-    wanted = parse_pattern(test)
+    wanted = parse_pattern(after)
 
     def change(scope: Scope, context: Context) -> Scope:
         found = 0
@@ -158,13 +171,15 @@ def add_branch(test: str, code: str) -> Change:
             if not isinstance(node, cst.If) or not matches(wanted, _as_ast(node.test)):
                 return (node,)
             found += 1
-            (branch,) = _parse(code, context.module)
-            if not isinstance(branch, cst.If) or branch.orelse is not None:
-                raise ValueError(f"one `if` without `else` was wanted, not: {code}")
-            return (node.with_changes(orelse=branch.with_changes(orelse=node.orelse)),)
+            new = cst.If(
+                test=cst.parse_expression(test),
+                body=cst.IndentedBlock(_parse(code, context.module)),
+                orelse=node.orelse,
+            )
+            return (node.with_changes(orelse=new),)
 
         new = map_statements(scope, one)
-        _expect(context, f"a branch `if {test}`", found, 1, f"if {test}: ...")
+        _expect(context, f"a branch `if {after}`", found, 1, f"if {after}: ...")
         return new
 
     return change
@@ -390,6 +405,42 @@ def add_members(code: str, *, after: str | None = None) -> Change:
     return change
 
 
+def widen_return(kind: str) -> Change:
+    """Add `kind` to the union of types that a function says it returns.
+
+    Spelt as the union is there: `A | B`, or `Union[A, B]`. Raises Mismatch where the
+    function says nothing, or says it already.
+    """
+    added = cst.parse_expression(kind)
+
+    def change(scope: Scope, context: Context) -> Scope:
+        annotation = scope.returns if isinstance(scope, cst.FunctionDef) else None
+        if annotation is None:
+            raise Mismatch(f"{context.path} does not say what it returns")
+        old = annotation.annotation
+        if _is_in_union(kind, old):
+            raise Mismatch(f"{context.path} says already that it returns {kind}")
+        if isinstance(old, cst.Subscript) and _code(old.value).endswith("Union"):
+            element = cst.SubscriptElement(cst.Index(added))
+            elements = _insert(old.slice, len(old.slice), element)
+            new: cst.BaseExpression = old.with_changes(slice=elements)
+        else:
+            new = cst.BinaryOperation(old, cst.BitOr(), added)
+        return _with(scope, returns=annotation.with_changes(annotation=new))
+
+    return change
+
+
+def _is_in_union(kind: str, annotation: cst.BaseExpression) -> bool:
+    if isinstance(annotation, cst.BinaryOperation):
+        return _is_in_union(kind, annotation.left) or _is_in_union(
+            kind, annotation.right
+        )
+    if isinstance(annotation, cst.Subscript) and _code(annotation.value) == "Union":
+        return any(_code(each.slice) == kind for each in annotation.slice)
+    return _code(annotation) == kind
+
+
 def extend_import(source: str, *names: str) -> Change:
     """Add names to the one `from source import …` outside definitions.
 
@@ -457,6 +508,35 @@ def has_base(module: cst.Module, path: str, name: str) -> bool:
     if not isinstance(node, cst.ClassDef):
         raise Mismatch(f"{path} is no class")
     return name in [_code(arg.value) for arg in node.bases]
+
+
+def holds(module: cst.Module, path: str, name: str, *values: str) -> bool:
+    """Whether the list assigned to `name` in the definition at `path` has all `values`.
+
+    Raises Mismatch where the definition is missing or ambiguous, or no one list is
+    assigned to that name in it.
+    """
+    scope: Scope = module if path == MODULE else find(module, path).node
+    wanted = parse_pattern(f"{name} = [...]")
+    lists = [
+        parsed.value
+        for parsed in map(_as_ast, _own_statements(scope))
+        if isinstance(parsed, ast.Assign) and matches(wanted, parsed)
+    ]
+    if len(lists) != 1:
+        raise Mismatch(f"expected 1 list `{name}` in {path}, found {len(lists)}")
+    return set(values) <= set(ast.literal_eval(lists[0]))
+
+
+def returns(module: cst.Module, path: str, kind: str) -> bool:
+    """Whether the function at `path` says that it may return `kind`.
+
+    Raises Mismatch where the function is missing or ambiguous.
+    """
+    node = find(module, path).node
+    if not isinstance(node, cst.FunctionDef):
+        raise Mismatch(f"{path} is no function")
+    return node.returns is not None and _is_in_union(kind, node.returns.annotation)
 
 
 def imports(module: cst.Module, source: str, name: str) -> bool:
@@ -601,6 +681,21 @@ def _spaced(statement: _Statement) -> _Statement:
     return statement.with_changes(leading_lines=[blank, *lines])
 
 
+def _leading_lines(statement: cst.CSTNode) -> Sequence[cst.EmptyLine]:
+    return cast("Sequence[cst.EmptyLine]", getattr(statement, "leading_lines", ()))
+
+
+def _split_leading_lines(
+    statement: cst.CSTNode,
+) -> tuple[Sequence[cst.EmptyLine], Sequence[cst.EmptyLine]]:
+    """The empty lines above a statement, and those from its first comment on."""
+    lines = _leading_lines(statement)
+    for index, line in enumerate(lines):
+        if line.comment is not None:
+            return lines[:index], lines[index:]
+    return lines, ()
+
+
 def _with_leading_lines(
     new: Sequence[_Statement], old: cst.BaseStatement
 ) -> Sequence[_Statement]:
@@ -648,7 +743,18 @@ class _FillBlock(cst.CSTTransformer):
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
     ) -> cst.BaseSuite:
-        return self._block if _is_ellipsis(original_node) else updated_node
+        if _is_ellipsis(original_node):
+            return self._block
+        if not any(map(_is_ellipsis, original_node.body)):
+            return updated_node
+        if not isinstance(self._block, cst.IndentedBlock):
+            raise Mismatch(f"no indented block in `{_short(_code(self._block))}`")
+        body = [
+            each
+            for statement in updated_node.body
+            for each in (self._block.body if _is_ellipsis(statement) else (statement,))
+        ]
+        return updated_node.with_changes(body=body, footer=self._block.footer)
 
     def leave_SimpleStatementSuite(
         self,
@@ -658,8 +764,8 @@ class _FillBlock(cst.CSTTransformer):
         return self._block if _is_ellipsis(original_node) else updated_node
 
 
-def _is_ellipsis(block: cst.BaseSuite) -> bool:
-    return _code(block).strip() == "..."
+def _is_ellipsis(node: cst.CSTNode) -> bool:
+    return _code(node).strip() == "..."
 
 
 def _short(text: str) -> str:

@@ -76,7 +76,7 @@ def parse_ledger(text: str) -> Ledger:
 
 def dump_roles(roles: Sequence[Role]) -> str:
     """The text beside an object: all its roles, in an order that does not vary."""
-    rows = sorted((_role(one) for one in roles), key=lambda row: json.dumps(row))
+    rows = sorted((_role(one) for one in roles), key=json.dumps)
     return _dump({"schema": SCHEMA, "roles": rows})
 
 

@@ -135,10 +135,7 @@ def _unwritable(
 ) -> Problem | None:
     """A codemod that prints what is no Python would break the whole package."""
     again = _parse(content, path)
-    if isinstance(again, cst.Module):
-        error = compiles(content, path)
-    else:
-        error = again.message
+    error = again.message if isinstance(again, Problem) else compiles(content, path)
     if error is None:
         return None
     names = ", ".join(one.patch.id for one in applied)

@@ -1,4 +1,4 @@
-"""Catalogues × versions × selection → what is wanted, and why the rest is not."""
+"""Catalogues, versions, selection → what is wanted, and why the rest is not."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from patchset.versions import holds, is_at_least, is_newer, lowest
 
 
 def choose(
-    patches: Iterable[Patch], versions: Mapping[str, str], selection: Selection
+    patches: Iterable[Patch],
+    versions: Mapping[str, str],
+    selection: Selection,
+    unusable: Mapping[str, str] | None = None,
 ) -> tuple[Choice, ...]:
     """One choice for each defect, in the order of ids.
 
-    `versions` holds the import packages that are installed. Raises UsageError where
-    two variants of one defect claim the same versions.
+    `versions` holds the import packages that are installed, `unusable` those whose
+    version nothing says, with the reason. Raises UsageError where two variants of one
+    defect claim the same versions.
     """
     ordered = sorted(patches, key=lambda one: (one.id, one.variant or ""))
     return tuple(
-        _selected(_by_versions(tuple(variants), versions), selection)
+        _selected(_by_versions(tuple(variants), versions, unusable or {}), selection)
         for _, variants in groupby(ordered, key=lambda one: one.id)
     )
 
@@ -38,10 +42,18 @@ def unknown_names(names: Iterable[str], patches: Sequence[Patch]) -> tuple[str, 
     return tuple(sorted(name for name in set(names) if name not in known))
 
 
-def _by_versions(variants: Sequence[Patch], versions: Mapping[str, str]) -> Choice:
-    """DESIGN's order: installed, then in range, then fixed, then too old, or unknown."""
+def _by_versions(
+    variants: Sequence[Patch],
+    versions: Mapping[str, str],
+    unusable: Mapping[str, str],
+) -> Choice:
+    """In this order: installed, in range, fixed, too old; else nobody knows."""
     nearest = variants[-1]
     package = nearest.package
+    for name in sorted({package, *(n for p in variants for x in p.needs for n in x)}):
+        if name in unusable:
+            reason = unusable[name]
+            return Choice(patch=nearest, state=PatchState.REFUSED, reason=reason)
     if package not in versions:
         return Choice(
             patch=nearest, state=PatchState.ABSENT, reason=f"{package} is not installed"
