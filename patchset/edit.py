@@ -586,12 +586,20 @@ _Statement: TypeAlias = cst.BaseStatement
 
 
 def _parse(code: str, module: cst.Module) -> list[cst.BaseStatement]:
-    """Statements in the newline style and the indentation of `module`."""
-    lines = textwrap.dedent(code).strip("\n").splitlines()
+    """Statements in the newline style and the indentation of `module`.
+
+    Comments and empty lines above the first statement are its own, but for one line
+    break at the start of `code`.
+    """
+    lines = textwrap.dedent(code).removeprefix("\n").rstrip("\n").splitlines()
     text = module.default_newline.join(lines) + module.default_newline
     config = cst.PartialParserConfig(default_newline=module.default_newline)
     parsed = cst.parse_module(text, config).visit(_BareEmptyLines())
-    return cast("list[cst.BaseStatement]", list(parsed.body))
+    body = cast("list[cst.BaseStatement]", list(parsed.body))
+    if parsed.header and body:
+        lines_above = [*parsed.header, *getattr(body[0], "leading_lines", ())]
+        body[0] = _with(body[0], leading_lines=lines_above)
+    return body
 
 
 class _BareEmptyLines(cst.CSTTransformer):
