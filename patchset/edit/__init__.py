@@ -16,7 +16,12 @@ from __future__ import annotations
 
 from patchset.definitions import MODULE
 from patchset.edit.change import Change, within
-from patchset.edit.declarations import add_base, add_members, widen_return
+from patchset.edit.declarations import (
+    add_base,
+    add_decorator,
+    add_members,
+    widen_return,
+)
 from patchset.edit.expressions import add_argument, drop_argument, replace_expression
 from patchset.edit.listings import extend_import, extend_list
 from patchset.edit.questions import count, defines, has_base, holds, imports, returns
@@ -37,6 +42,7 @@ __all__ = [
     "add_argument",
     "add_base",
     "add_branch",
+    "add_decorator",
     "add_members",
     "append",
     "count",
