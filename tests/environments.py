@@ -96,7 +96,8 @@ def make_environment(root: Path) -> Environment:
     (root / "bin").mkdir()
     (root / "bin" / "python").symlink_to(sys.executable)
     version = ".".join(map(str, sys.version_info[:3]))
-    (root / "pyvenv.cfg").write_text(f"version = {version}\n")
+    home = Path(sys.executable).resolve().parent
+    (root / "pyvenv.cfg").write_text(f"home = {home}\nversion = {version}\n")
     return environment
 
 
@@ -136,10 +137,10 @@ def uninstall(site: Path, name: str) -> None:
             for cached in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
                 cached.unlink()
         shutil.rmtree(info, ignore_errors=True)
-        for parent in sorted({p for path in paths for p in path.parents}, reverse=True):
-            if parent.is_relative_to(site) and parent != site and parent.is_dir():
-                if not any(parent.iterdir()):
-                    parent.rmdir()
+        parents = {parent for path in paths for parent in path.parents}
+        for parent in sorted(parents, reverse=True):
+            if site in parent.parents and parent.is_dir() and not any(parent.iterdir()):
+                parent.rmdir()
 
 
 def record_digest(content: bytes) -> str:
