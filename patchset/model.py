@@ -13,6 +13,10 @@ Digest = NewType("Digest", str)
 """`sha256:` and 64 hexadecimal digits. RECORD's base64 is converted on entry."""
 
 
+Place: TypeAlias = tuple[str, str]
+"""A site and a path below it: two sites may hold the same path."""
+
+
 class PatchState(str, Enum):
     """What is true of one patch in one environment (the words users see)."""
 
@@ -336,6 +340,11 @@ class Subject:
     obsolete: frozenset[str]
     """Ids of the wanted patches that are known to have nothing to do on the base."""
     interrupted: bool
+
+    @property
+    def place(self) -> Place:
+        """Its site and its path."""
+        return (self.file.site, self.file.path)
 
     @property
     def base(self) -> Digest | None:

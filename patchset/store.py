@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
@@ -26,7 +26,7 @@ from patchset.files import (
     sync_directory,
 )
 from patchset.ledger import FormatError, NewerSchemaError
-from patchset.model import Digest, Ledger, Role, State
+from patchset.model import Adopted, Digest, Ledger, Output, Role, State
 
 DIRECTORY = ".patchset"
 SAVED = ".patchset-saved"
@@ -62,7 +62,7 @@ class Store:
         journal = self.read_journal()
         return State(
             exists=True,
-            ledger=self._read_ledger(),
+            ledger=self._read_ledger(roles),
             roles=roles,
             interrupted=None if journal is None else tuple(sorted(journal)),
         )
@@ -80,9 +80,22 @@ class Store:
         path = self.root / "journal"
         return self._parse(path, text_of.parse_journal) if path.exists() else None
 
-    def _read_ledger(self) -> Ledger:
+    def _read_ledger(self, roles: Mapping[Digest, tuple[Role, ...]]) -> Ledger:
         path = self.root / "ledger.json"
-        return self._parse(path, text_of.parse_ledger) if path.exists() else Ledger()
+        if path.exists():
+            return self._parse(path, text_of.parse_ledger)
+        return Ledger(files=dict(sorted(self._outputs_in_place(roles))))
+
+    def _outputs_in_place(
+        self, roles: Mapping[Digest, tuple[Role, ...]]
+    ) -> Iterator[tuple[str, Digest]]:
+        """What a lost ledger would say: the outputs that lie where they belong."""
+        for digest, held in roles.items():
+            for role in held:
+                if isinstance(role, Output):
+                    with contextlib.suppress(OSError):
+                        if of_bytes((self.site / role.path).read_bytes()) == digest:
+                            yield role.path, digest
 
     def _parse(self, path: Path, parse: Callable[[str], _Parsed]) -> _Parsed:
         try:
@@ -127,6 +140,15 @@ class Store:
             self._write_own(described, text)
         return digest
 
+    def adopt(self, content: bytes, adopted: Adopted) -> None:
+        """Keep bytes as the base of a path; what was adopted before is base no more."""
+        digest = self.write_object(content, adopted)
+        for path in sorted((self.root / "objects").glob("*.json")):
+            roles = self._parse(path, text_of.parse_roles)
+            if adopted in roles and path != self._object(digest).with_suffix(".json"):
+                kept = [one for one in roles if one != adopted]
+                self._write_own(path, text_of.dump_roles(kept).encode())
+
     def write_ledger(self, ledger: Ledger) -> None:
         """Write the ledger, unless it says the same already."""
         path = self.root / "ledger.json"
@@ -165,14 +187,18 @@ class Store:
 
     def save_aside(self, path: str, content: bytes) -> Path:
         """Keep bytes that a forced run replaces where no command of ours looks."""
-        digest = of_bytes(content).removeprefix("sha256:")
-        target = self.site / SAVED / f"{path}.{digest}"
+        target = self.saved_path(path, content)
         make_directory(target.parent, like=self.site)
         if not target.exists():
             temporary = stage(target, content, attributes_of(self.site, mode=0o644))
             temporary.replace(target)
             sync_directory(target.parent)
         return target
+
+    def saved_path(self, path: str, content: bytes) -> Path:
+        """Where `save_aside` keeps these bytes of that file."""
+        digest = of_bytes(content).removeprefix("sha256:")
+        return self.site / SAVED / f"{path}.{digest}"
 
     def _object(self, digest: Digest) -> Path:
         return self.root / "objects" / digest.removeprefix("sha256:")

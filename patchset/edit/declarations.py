@@ -58,6 +58,23 @@ def add_members(text: str, *, after: str | None = None) -> Change:
     return change
 
 
+def add_decorator(text: str) -> Change:
+    """Put a decorator, written without its `@`, outermost on the definition.
+
+    Raises Mismatch where the definition has it already.
+    """
+
+    def change(scope: Scope, context: Context) -> Scope:
+        if isinstance(scope, cst.Module):
+            raise Mismatch(f"{context.path} is no definition")
+        if text in [code(each.decorator) for each in scope.decorators]:
+            raise Mismatch(f"{context.path} has the decorator {text} already")
+        new = cst.Decorator(cst.parse_expression(text))
+        return scope.with_changes(decorators=[new, *scope.decorators])
+
+    return change
+
+
 def widen_return(kind: str) -> Change:
     """Add `kind` to the union of types that a function says it returns.
 

@@ -17,9 +17,10 @@ def code(node: cst.CSTNode) -> str:
 def parse(text: str, module: cst.Module) -> list[cst.BaseStatement]:
     """Statements in the line ends and the indentation of `module`.
 
+    Empty lines above the first are its own, but for one line break at the start.
     Raises ValueError for a comment that belongs to no statement.
     """
-    lines = textwrap.dedent(text).strip("\n").splitlines()
+    lines = textwrap.dedent(text).removeprefix("\n").rstrip("\n").splitlines()
     end = module.default_newline
     config = cst.PartialParserConfig(default_newline=end)
     parsed = cst.parse_module(end.join(lines) + end, config).visit(_BareEmptyLines())
