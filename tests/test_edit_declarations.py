@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import libcst as cst
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,8 +59,6 @@ def test_add_base(before: str, after: str) -> None:
 )
 def test_type_parameters_are_kept(head: str) -> None:
     # Python 3.12's syntax: asked of the text, since this Python may be older.
-    import libcst as cst  # noqa: PLC0415 - `edited` compiles
-
     module = cst.parse_module(f"{head}\n    b = 1\n")
     after = edit.within(module, "A", edit.add_base("New")).code
     assert after == f"{head[:-2]}, New):\n    b = 1\n"
@@ -74,12 +73,34 @@ def test_add_base_after_another() -> None:
 
 @given(st.lists(st.sampled_from(["B", "x.C", "D[int]"]), unique=True))
 def test_has_base_is_what_add_base_does(bases: list[str]) -> None:
-    import libcst as cst  # noqa: PLC0415 - the question is about a tree
-
     module = cst.parse_module(f"class A({', '.join(bases)}):\n    x = 1\n")
     assert not edit.has_base(module, "A", "New")
     after = edit.within(module, "A", edit.add_base("New"))
     assert all(edit.has_base(after, "A", name) for name in [*bases, "New"])
+
+
+# --- decorators ------------------------------------------------------------------
+
+
+def test_a_decorator_is_not_added_where_it_cannot_be() -> None:
+    with pytest.raises(edit.Mismatch, match=r"A has the decorator d\(1\) already"):
+        edited("@d(1)\nclass A: pass\n", edit.add_decorator("d(1)"), path="A")
+    with pytest.raises(edit.Mismatch, match="<module> is no definition"):
+        edited("x = 1\n", edit.add_decorator("d"))
+
+
+@pytest.mark.parametrize("head", ["def f(): pass\n", "class f: pass\n"])
+def test_a_decorator_comes_outermost_and_below_comments(head: str) -> None:
+    source = f"a = 1\n\n# why\n@e\n{head}"
+    after = edited(source, edit.add_decorator("d(1)"), path="f")
+    assert after == source.replace("@e", "@d(1)\n@e")
+    assert edit.has_decorator(cst.parse_module(after), "f", "d(1)")
+    assert not edit.has_decorator(cst.parse_module(source), "f", "d(1)")
+
+
+def test_only_a_definition_has_decorators() -> None:
+    with pytest.raises(edit.Mismatch, match="no definition of <module>"):
+        edit.has_decorator(cst.parse_module("x = 1\n"), edit.MODULE, "d")
 
 
 # --- members ---------------------------------------------------------------------

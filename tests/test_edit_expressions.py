@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+import libcst as cst
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -48,6 +49,14 @@ def test_the_names_of_modules_are_no_expressions() -> None:
     source = "import a.b\nfrom a.b import c\n"
     with pytest.raises(edit.Mismatch, match="found 0"):
         edited(source, edit.replace_expression("a.b", "d"))
+
+
+def test_what_this_python_cannot_read_does_not_match_and_does_not_crash() -> None:
+    module = cst.parse_module("x = f(y)\nf(z)\n")
+    assign = cst.ensure_type(module.body[0], cst.SimpleStatementLine).body[0]
+    call = cst.ensure_type(cst.ensure_type(assign, cst.Assign).value, cst.Call)
+    newer = module.with_deep_changes(call.args[0].value, value="class")
+    assert edit.count(newer, edit.MODULE, "f(...)") == 1
 
 
 @pytest.mark.parametrize("pattern", ["f", "..."])

@@ -177,7 +177,8 @@ def test_a_hole_in_a_block_is_filled_with_the_matched_block() -> None:
     template = """
         for i, a in enumerate(self.x):
             if i:
-                # then
+                then()
+                # and
                 ...
             end()
     """
@@ -186,7 +187,8 @@ def test_a_hole_in_a_block_is_filled_with_the_matched_block() -> None:
         def f(self):
             for i, a in enumerate(self.x):
                 if i:
-                    # then
+                    then()
+                    # and
                     # first
                     b = a
 
@@ -343,6 +345,7 @@ def test_inserting_adds_its_lines_and_touches_no_other(
     source: str, end: str, stripped: str
 ) -> None:
     text = source.rstrip(stripped).replace("\n", end)
+    end = end if end in text else "\n"
     after = edited(text, edit.insert_after("b = 1", "c = 3"))
     assert after.replace(f"b = 1{end}c = 3", "b = 1", 1) == text
     assert after != text
