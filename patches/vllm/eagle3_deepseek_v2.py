@@ -114,17 +114,19 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 def fixed(module: cst.Module) -> bool:
     forward = f"{_MODEL}.forward"
-    return (
-        edit.imports(module, ".interfaces", "SupportsEagle3")
-        and edit.count(module, _MODEL, _LAYERS) == 1
-        and edit.count(module, forward, _COLLECT) == 1
-        and edit.count(module, forward, _LAST_STATE) == 1
-        and edit.count(module, forward, _RETURN_STATES) == 1
-        and edit.returns(module, forward, _WITH_STATES)
-        and edit.returns(module, f"{_CAUSAL}.forward", _WITH_STATES)
-        and edit.has_base(module, _CAUSAL, "SupportsEagle3")
-        and edit.defines(module, _CAUSAL, "set_aux_hidden_state_layers")
-        and edit.defines(module, _CAUSAL, "get_eagle3_aux_hidden_state_layers")
+    return all(
+        (
+            edit.imports(module, ".interfaces", "SupportsEagle3"),
+            edit.count(module, _MODEL, _LAYERS) == 1,
+            edit.count(module, forward, _COLLECT) == 1,
+            edit.count(module, forward, _LAST_STATE) == 1,
+            edit.count(module, forward, _RETURN_STATES) == 1,
+            edit.returns(module, forward, _WITH_STATES),
+            edit.returns(module, f"{_CAUSAL}.forward", _WITH_STATES),
+            edit.has_base(module, _CAUSAL, "SupportsEagle3"),
+            edit.defines(module, _CAUSAL, "set_aux_hidden_state_layers"),
+            edit.defines(module, _CAUSAL, "get_eagle3_aux_hidden_state_layers"),
+        )
     )
 
 

@@ -29,14 +29,12 @@ TOUCHES = [
 
 _INTERFACES = "vllm.model_executor.models.interfaces"
 _WRAPPER = "KimiK25ForConditionalGeneration"
-_SET = "self.language_model.set_aux_hidden_state_layers(layers)"
-_GET = "return self.language_model.get_eagle3_aux_hidden_state_layers()"
-_METHODS = f"""
+_METHODS = """
 def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
-    {_SET}
+    self.language_model.set_aux_hidden_state_layers(layers)
 
 def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
-    {_GET}
+    return self.language_model.get_eagle3_aux_hidden_state_layers()
 """
 
 
@@ -53,14 +51,13 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 
 def fixed(module: cst.Module) -> bool:
-    return (
-        edit.imports(module, _INTERFACES, "SupportsEagle3")
-        and edit.has_base(module, _WRAPPER, "SupportsEagle3")
-        and edit.defines(module, _WRAPPER, "set_aux_hidden_state_layers")
-        and edit.defines(module, _WRAPPER, "get_eagle3_aux_hidden_state_layers")
-        and edit.count(module, f"{_WRAPPER}.set_aux_hidden_state_layers", _SET) == 1
-        and edit.count(module, f"{_WRAPPER}.get_eagle3_aux_hidden_state_layers", _GET)
-        == 1
+    return all(
+        (
+            edit.imports(module, _INTERFACES, "SupportsEagle3"),
+            edit.has_base(module, _WRAPPER, "SupportsEagle3"),
+            edit.defines(module, _WRAPPER, "set_aux_hidden_state_layers"),
+            edit.defines(module, _WRAPPER, "get_eagle3_aux_hidden_state_layers"),
+        )
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias, cast
 
 import libcst as cst
@@ -12,6 +14,7 @@ from patchset.edit.change import Change, Context, expect, shown
 from patchset.edit.nodes import code, lines_above, parse, with_lines_above
 from patchset.edit.shapes import anchor, expression_fits, statement_fits
 from patchset.errors import Mismatch
+from patchset.pattern import matches, parse_pattern
 
 Statements: TypeAlias = Sequence[cst.BaseStatement]
 
@@ -89,7 +92,7 @@ def add_branch(after: str, test: str, text: str) -> Change:
 
     That branch is an `if` or an `elif`; what follows it follows the new one.
     """
-    wanted = anchor(after)
+    wanted = parse_pattern(after)
 
     def on_scope(scope: Scope, context: Context) -> Scope:
         found = 0
@@ -107,7 +110,12 @@ def add_branch(after: str, test: str, text: str) -> Change:
             return (node.with_changes(orelse=new),)
 
         new = map_statements(scope, one)
-        expect(context, f"the branch `if {after}`", found=found, pattern=after)
+        expect(
+            context,
+            f"the branch `if {after}`",
+            found=found,
+            fits=lambda node: isinstance(node, ast.If) and matches(wanted, node.test),
+        )
         return new
 
     return on_scope
@@ -132,7 +140,13 @@ def on_statements(
             return tuple(change(node, context))
 
         new = map_statements(scope, one)
-        expect(context, shown(pattern), found=found, wanted=times, pattern=pattern)
+        expect(
+            context,
+            shown(pattern),
+            found=found,
+            wanted=times,
+            fits=partial(matches, wanted),
+        )
         return new
 
     return on_scope
