@@ -60,13 +60,13 @@ def _forget_requests(self):
         list(self.scheduler.requests), RequestStatus.FINISHED_ABORTED
     )
     try:
+        # Only rank 0 captures. Another one may hang, and must not be waited for.
+        self.executor.collective_rpc("_reset_capture", unique_reply_rank=0)
         if hasattr(self.executor, "sample_tokens"):
             # Completes a step that was cut short, where there is one.
             self.executor.sample_tokens(None)
         # Schedules nothing: the workers learn from it which requests are over.
         self.executor.execute_model(self.scheduler.schedule())
-        # Only rank 0 captures. Another one may hang, and must not be waited for.
-        self.executor.collective_rpc("_reset_capture", unique_reply_rank=0)
     except Exception as error:  # noqa: BLE001
         log.warning(f"A worker may keep requests of this call: {error}")
 '''
@@ -165,13 +165,13 @@ class VllmHiddenStatesGenerator:
             list(self.scheduler.requests), RequestStatus.FINISHED_ABORTED
         )
         try:
+            # Only rank 0 captures. Another one may hang, and must not be waited for.
+            self.executor.collective_rpc("_reset_capture", unique_reply_rank=0)
             if hasattr(self.executor, "sample_tokens"):
                 # Completes a step that was cut short, where there is one.
                 self.executor.sample_tokens(None)
             # Schedules nothing: the workers learn from it which requests are over.
             self.executor.execute_model(self.scheduler.schedule())
-            # Only rank 0 captures. Another one may hang, and must not be waited for.
-            self.executor.collective_rpc("_reset_capture", unique_reply_rank=0)
         except Exception as error:  # noqa: BLE001
             log.warning(f"A worker may keep requests of this call: {error}")
 
