@@ -2,10 +2,10 @@
 
 When `generate()` of the hidden states generator ends with an exception (a prompt that
 holds no token, a worker that runs out of memory), the requests that it had added stay
-in the scheduler. The next call computes them too, before its own, and cuts its states
-from rows that belong to them: wrong states, and no error. A call that ends well leaves
-something behind as well: nobody tells the workers that its last requests are over, so
-every worker keeps the prompts of every call for good.
+in the scheduler. The next call computes them too, before its own, and speculators 0.3.0
+cuts its states from rows that belong to them: wrong states, and no error. A call that
+ends well leaves something behind as well: nobody tells the workers that its last
+requests are over, so every worker keeps the prompts of every call for good.
 
 The fix ends each call, however it ends, by taking all its requests out of the
 scheduler, completing a step that was cut short, telling the workers which requests are
@@ -70,8 +70,15 @@ def _forget_requests(self):
     except Exception as error:  # noqa: BLE001
         log.warning(f"A worker may keep requests of this call: {error}")
 '''
+# As in 0.3.0, and as in 0.4.0.
 LOOP = """
 while (scheduler_output := self.scheduler.schedule()).total_num_scheduled_tokens > 0:
+    ...
+"""
+LONGER_LOOP = """
+while (
+    scheduler_output := self.scheduler.schedule()
+).total_num_scheduled_tokens > 0 and not all_prefill_complete:
     ...
 """
 LAST_OUTPUT = """
@@ -89,11 +96,12 @@ def rewrite(module: cst.Module) -> cst.Module:
         edit.insert_after("log = PipelineLogger(__name__)", FUNCTION),
     )
     module = edit.within(module, GENERATOR, edit.add_members(METHOD, after="generate"))
+    loop = LONGER_LOOP if edit.count(module, GENERATE, LONGER_LOOP) else LOOP
     return edit.within(
         module,
         GENERATE,
         edit.add_decorator(DECORATOR),
-        edit.insert_after(LOOP, LAST_OUTPUT),
+        edit.insert_after(loop, LAST_OUTPUT),
     )
 
 
