@@ -31,7 +31,9 @@ class Annotations:
             case ast.Constant(value=str(text)):
                 try:
                     return self.read(
-                        module, ast.parse(text.strip(), mode="eval").body, receiver=receiver
+                        module,
+                        ast.parse(text.strip(), mode="eval").body,
+                        receiver=receiver,
                     )
                 except (SyntaxError, ValueError):
                     return [NOTHING]
@@ -61,7 +63,9 @@ class Annotations:
                 for one in self.read(module, each, receiver=receiver)
             ]
         found = self._named(module, head, receiver)
-        return found if all(isinstance(t.target, ClassRef) for t in found) else [NOTHING]
+        return (
+            found if all(isinstance(t.target, ClassRef) for t in found) else [NOTHING]
+        )
 
     def _named(
         self, module: Module, node: ast.expr, receiver: ClassRef | None

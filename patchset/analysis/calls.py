@@ -65,7 +65,9 @@ def _faults(symbol: str, signature: Signature, misfit: Misfit) -> Iterator[Fault
             kind=Kind.UNEXPECTED_KEYWORD, symbol=symbol, found=name, wanted=wanted
         )
     for name in misfit.missing:
-        yield Fault(kind=Kind.MISSING_ARGUMENT, symbol=symbol, found=name, wanted=wanted)
+        yield Fault(
+            kind=Kind.MISSING_ARGUMENT, symbol=symbol, found=name, wanted=wanted
+        )
     if misfit.surplus:
         word = "argument" if misfit.surplus == 1 else "arguments"
         yield Fault(

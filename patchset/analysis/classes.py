@@ -87,7 +87,9 @@ class Classes:
         return self._orders[cls]
 
     def _linearise(self, cls: ClassRef) -> tuple[Ancestor, ...]:
-        bases = [each for each in self.bases(cls) if each != External("builtins.object")]
+        bases = [
+            each for each in self.bases(cls) if each != External("builtins.object")
+        ]
         rows: list[list[Ancestor]] = [
             list(self.order(each)) if isinstance(each, ClassRef) else [each]
             for each in bases
@@ -96,7 +98,9 @@ class Classes:
         rows.append([each for each in bases if not isinstance(each, Unknown)])
         found: list[Ancestor] = [cls]
         while rows := [row for row in rows if row]:
-            head = next((r[0] for r in rows if not any(r[0] in o[1:] for o in rows)), None)
+            head = next(
+                (r[0] for r in rows if not any(r[0] in o[1:] for o in rows)), None
+            )
             if head is None:
                 if not any(isinstance(row[0], Unknown) for row in rows):
                     return (cls, UNKNOWN)
@@ -226,7 +230,11 @@ def first_parameter(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
 
 
 def _is_bare(bound: object) -> bool:
-    return isinstance(bound, Value) and bound.value is None and bound.annotation is not None
+    return (
+        isinstance(bound, Value)
+        and bound.value is None
+        and bound.annotation is not None
+    )
 
 
 def _assigned_to_self(
@@ -259,7 +267,9 @@ def _assigned_to_self(
                 note(target, None, None)
             case ast.withitem(optional_vars=ast.expr() as target):
                 note(target, None, None)
-            case ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=name), what, *_]):
+            case ast.Call(
+                func=ast.Name(id="setattr"), args=[ast.Name(id=name), what, *_]
+            ):
                 if name == self_:
                     if not isinstance(what, ast.Constant):
                         return False

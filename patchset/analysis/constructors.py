@@ -24,7 +24,10 @@ FIELD = frozenset(
 )
 PLAIN_BASES = frozenset(TRANSPARENT) - ENUMS - {"typing.NamedTuple"}
 UNJUDGED_BASES = frozenset(
-    {f"builtins.{name}" for name in ("str", "int", "tuple", "dict", "list", "Exception")}
+    {
+        f"builtins.{name}"
+        for name in ("str", "int", "tuple", "dict", "list", "Exception")
+    }
 )
 PROTOCOLS = frozenset({"typing.Protocol", "typing_extensions.Protocol"})
 
@@ -81,7 +84,9 @@ class Constructors:
         return found
 
     def _find(self, cls: ClassRef) -> tuple[Signature, ...] | None:
-        if not self.classes.has_plain_metaclass(cls) or self.classes.inherits(cls, ENUMS):
+        if not self.classes.has_plain_metaclass(cls) or self.classes.inherits(
+            cls, ENUMS
+        ):
             return None
         if self.has_unknown_decorator(cls):
             return None
@@ -119,7 +124,9 @@ class Constructors:
                 return self._functions(each, [one.bound for one in bindings])
         return []
 
-    def _functions(self, owner: ClassRef, bound: list[object]) -> list[Signature] | None:
+    def _functions(
+        self, owner: ClassRef, bound: list[object]
+    ) -> list[Signature] | None:
         if len(bound) != 1:
             return None
         node = bound[0]
@@ -132,7 +139,10 @@ class Constructors:
 
     def _init(self, cls: ClassRef) -> list[Signature] | None:
         for each in self.classes.order(cls):
-            if isinstance(each, External) and each.dotted in PLAIN_BASES - UNJUDGED_BASES:
+            if (
+                isinstance(each, External)
+                and each.dotted in PLAIN_BASES - UNJUDGED_BASES
+            ):
                 continue
             if isinstance(each, External) and each.dotted in STRUCT:
                 return self._fields_signature(cls, None)
@@ -198,7 +208,9 @@ class Constructors:
             if kind == "KW_ONLY":
                 kw_only = True
             elif kind != "ClassVar":
-                found.append(self._field(cls.module, name, bound.value, kw_only=kw_only))
+                found.append(
+                    self._field(cls.module, name, bound.value, kw_only=kw_only)
+                )
         return found
 
     def _annotation(self, module: Module, node: ast.expr) -> str:

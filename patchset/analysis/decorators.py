@@ -26,7 +26,9 @@ KEEPS = frozenset(
 )
 """Decorators after which the call takes what it took before."""
 
-RESULT_CHANGED = frozenset({"contextlib.contextmanager", "contextlib.asynccontextmanager"})
+RESULT_CHANGED = frozenset(
+    {"contextlib.contextmanager", "contextlib.asynccontextmanager"}
+)
 PROPERTIES = frozenset(
     {"builtins.property", "functools.cached_property", "abc.abstractproperty"}
 )
@@ -85,7 +87,9 @@ class Decorators:
                 binds = Binds.NOTHING
             elif name == "builtins.classmethod":
                 binds = Binds.CLASS
-            elif name in PROPERTIES or name.endswith((".setter", ".getter", ".deleter")):
+            elif name in PROPERTIES or name.endswith(
+                (".setter", ".getter", ".deleter")
+            ):
                 is_property = True
             elif not self._keeps(target):
                 known = False
@@ -103,13 +107,17 @@ class Decorators:
 
     def keeps_class(self, module_targets: list[Target]) -> bool:
         """Whether calling a class takes the same after these decorators."""
-        return all(self._keeps(each) or self.transforms(each) for each in module_targets)
+        return all(
+            self._keeps(each) or self.transforms(each) for each in module_targets
+        )
 
     def of_class(self, cls_module: object, nodes: list[ast.expr]) -> list[Target]:
         """Return what the decorators of a class are."""
         return list(self._targets(cls_module, nodes))
 
-    def dataclass(self, module: object, nodes: list[ast.expr]) -> DataclassOptions | None:
+    def dataclass(
+        self, module: object, nodes: list[ast.expr]
+    ) -> DataclassOptions | None:
         """Return how the decorators make a dataclass, None where they do not."""
         for node, target in zip(nodes, self._targets(module, nodes), strict=True):
             name = target.dotted if isinstance(target, External) else ""

@@ -50,7 +50,9 @@ def diagnose(
     subclassed = frozenset(
         base.partition(".")[0]
         for module in modules
-        for base in re.findall(r"^\s*class\s+\w+\(([\w., ]+)", module.text, re.MULTILINE)
+        for base in re.findall(
+            r"^\s*class\s+\w+\(([\w., ]+)", module.text, re.MULTILINE
+        )
         for base in re.split(r"[,\s]+", base)
     )
     findings: list[Finding] = []
@@ -77,7 +79,9 @@ def relevant(program: Program, client: str, library: str) -> list[str]:
     on it, through them: read off the text first, so that nothing else is parsed.
     """
     source = program.packages[client]
-    asks = re.compile(rf"^\s*(?:from|import)\s[^#\n]*\b{library}\b".encode(), re.MULTILINE)
+    asks = re.compile(
+        rf"^\s*(?:from|import)\s[^#\n]*\b{library}\b".encode(), re.MULTILINE
+    )
     texts = {path: source.read(path) or b"" for path in python_files(source, client)}
     chosen = {path for path, text in texts.items() if asks.search(text)}
     pending = sorted(chosen)
@@ -87,7 +91,9 @@ def relevant(program: Program, client: str, library: str) -> list[str]:
         if not passed:
             continue
         last = module_name(path).rpartition(".")[2].encode()
-        words = re.compile(rb"\b(?:" + b"|".join(n.encode() for n in sorted(passed)) + rb")\b")
+        words = re.compile(
+            rb"\b(?:" + b"|".join(n.encode() for n in sorted(passed)) + rb")\b"
+        )
         for other, text in texts.items():
             if other not in chosen and last in text and words.search(text):
                 chosen.add(other)

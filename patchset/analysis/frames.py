@@ -92,7 +92,9 @@ def _narrowed(body: Iterable[ast.AST]) -> frozenset[str]:
     for statement in body:
         for node in ast.walk(statement):
             match node:
-                case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[one, _]):
+                case ast.Call(
+                    func=ast.Name(id="isinstance" | "issubclass"), args=[one, _]
+                ):
                     found.add(ast.unparse(one))
                 case ast.Match(subject=one):
                     found.add(ast.unparse(one))

@@ -76,7 +76,9 @@ def is_version_test(
         match node:
             case ast.Name(id=name) if "version" in name.lower() or name in flags:
                 return True
-            case ast.Attribute(attr=name) if "version" in name.lower() or name in ASKING:
+            case ast.Attribute(attr=name) if (
+                "version" in name.lower() or name in ASKING
+            ):
                 return True
             case ast.Call(func=ast.Name(id="hasattr" | "getattr"), args=[one, *_]):
                 if is_library(one):

@@ -68,7 +68,9 @@ def _place(name: str, item: ast.expr) -> tuple[str, str | None] | None:
             if colon:
                 return path, attribute
             return (path, name) if path.startswith(".") or "." in path else None
-        case ast.Tuple(elts=[ast.Constant(value=str(path)), ast.Constant(value=str(what))]):
+        case ast.Tuple(
+            elts=[ast.Constant(value=str(path)), ast.Constant(value=str(what))]
+        ):
             return path, what
         case _:
             return None
@@ -85,13 +87,12 @@ def _asks_only(function: ast.FunctionDef, name: str) -> bool:
     """Whether the argument is used in comparisons, look-ups and messages only."""
     fine: set[int] = set()
     for node in ast.walk(function):
-        harmless = (
-            isinstance(node, ast.Compare | ast.Subscript | ast.FormattedValue)
-            or (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "get"
-            )
+        harmless = isinstance(
+            node, ast.Compare | ast.Subscript | ast.FormattedValue
+        ) or (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "get"
         )
         if harmless:
             fine.update(

@@ -54,7 +54,9 @@ class Module:
 
     def declares_global(self, name: str) -> bool:
         """Whether a function of it declares `name` global, and so may bind it."""
-        return bool(re.search(rf"^\s+global\s[^#\n]*\b{name}\b", self.text, re.MULTILINE))
+        return bool(
+            re.search(rf"^\s+global\s[^#\n]*\b{name}\b", self.text, re.MULTILINE)
+        )
 
 
 _DYNAMIC = re.compile(

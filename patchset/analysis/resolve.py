@@ -40,7 +40,12 @@ class Resolver:
     _lazies: dict[str, Lazies | None] = field(default_factory=dict)
 
     def imported(
-        self, module: str, name: str | None, *, typing: bool = False, seen: Seen = NOWHERE
+        self,
+        module: str,
+        name: str | None,
+        *,
+        typing: bool = False,
+        seen: Seen = NOWHERE,
     ) -> tuple[Target, ...]:
         """Return what `import module` or `from module import name` brings."""
         dotted = module if name is None else f"{module}.{name}"
@@ -95,7 +100,12 @@ class Resolver:
         return tuple(there or found)
 
     def expression(
-        self, module: Module, node: ast.expr, *, typing: bool = False, seen: Seen = NOWHERE
+        self,
+        module: Module,
+        node: ast.expr,
+        *,
+        typing: bool = False,
+        seen: Seen = NOWHERE,
     ) -> tuple[Target, ...]:
         """Return what a dotted name, written at a module's top level, is."""
         match node:
@@ -215,7 +225,9 @@ class Resolver:
         place = known.names[name]
         if place is None:
             return (UNKNOWN,)
-        full = module.absolute(place[0].lstrip("."), len(place[0]) - len(place[0].lstrip(".")))
+        full = module.absolute(
+            place[0].lstrip("."), len(place[0]) - len(place[0].lstrip("."))
+        )
         found = self.imported(full, place[1], typing=typing, seen=seen)
         return (UNKNOWN,) if isinstance(found[0], Missing) else found
 
@@ -239,7 +251,9 @@ class Resolver:
         known = {name.split(".")[0] for name in names if not name.startswith("_")}
         near = get_close_matches(last, sorted(known), n=3)
         where = f"{parent.replace('.', '/')}/" if parent else "the site"
-        return f"no such module in {where}" + (f"; near: {', '.join(near)}" if near else "")
+        return f"no such module in {where}" + (
+            f"; near: {', '.join(near)}" if near else ""
+        )
 
     def _no_name(self, module: Module, name: str) -> Target:
         if (

@@ -75,7 +75,9 @@ def of_function(node: FunctionNode, place: str) -> Signature:
         for index, each in enumerate(positional)
     ]
     if arguments.vararg is not None:
-        parameters.append(Parameter(arguments.vararg.arg, VAR_POSITIONAL, required=False))
+        parameters.append(
+            Parameter(arguments.vararg.arg, VAR_POSITIONAL, required=False)
+        )
     parameters += [
         Parameter(each.arg, KEYWORD_ONLY, default is None)
         for each, default in zip(

@@ -41,7 +41,9 @@ class Directory:
         found = self._listed.get(folder)
         if found is None:
             try:
-                found = frozenset(entry.name for entry in (self.root / folder).iterdir())
+                found = frozenset(
+                    entry.name for entry in (self.root / folder).iterdir()
+                )
             except (FileNotFoundError, NotADirectoryError):
                 found = frozenset()
             self._listed[folder] = found

@@ -79,7 +79,9 @@ class Values:
         """
         if depth > DEPTH:
             return [NOTHING]
-        if isinstance(node, ast.Name | ast.Attribute) and self._is_narrowed(node, frame):
+        if isinstance(node, ast.Name | ast.Attribute) and self._is_narrowed(
+            node, frame
+        ):
             return [NOTHING]
         match node:
             case ast.Constant(value=None):
@@ -191,7 +193,11 @@ class Values:
     ) -> list[Thing]:
         """Return what an import of the client brings, under the name it uses."""
         symbol = module if name is None else f"{module}.{name}"
-        if module.partition(".")[0] == self.client and name is not None and depth < DEPTH:
+        if (
+            module.partition(".")[0] == self.client
+            and name is not None
+            and depth < DEPTH
+        ):
             other = self.program.module(module)
             if other is not None and other.scope.every.get(name):
                 return self.name(name, self.frame(other), depth + 4)
@@ -266,8 +272,7 @@ class Values:
             for each in order
         )
         decorated = any(
-            isinstance(each, ClassRef)
-            and self.constructors.has_unknown_decorator(each)
+            isinstance(each, ClassRef) and self.constructors.has_unknown_decorator(each)
             for each in order
         )
         return library and self.classes.is_complete(cls) and not decorated
@@ -401,10 +406,16 @@ class Values:
             case FunctionRef(node=function, module=module) as ref:
                 is_async = isinstance(function, ast.AsyncFunctionDef)
                 how = self.decorators.of_function(ref)
-                if function.returns is None or is_async != awaited or not how.keeps_result:
+                if (
+                    function.returns is None
+                    or is_async != awaited
+                    or not how.keeps_result
+                ):
                     return [NOTHING]
                 receiver = thing.receiver
-                return self.annotations.read(module, function.returns, receiver=receiver)
+                return self.annotations.read(
+                    module, function.returns, receiver=receiver
+                )
             case External(dotted=dotted) if dotted in SAME and node.args:
                 return self.infer(node.args[0], frame, depth)
             case External(dotted="typing.cast") if node.args:
@@ -443,4 +454,3 @@ def _symbol(target: Target) -> str:
             return dotted
         case _:
             return ""
-
