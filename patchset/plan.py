@@ -1,0 +1,412 @@
+"""Wanted, installed, ledger and store → what is true, and what is to be done.
+
+The state table is here and nowhere else. C is what lies there, R what RECORD says, B
+the base (adopted, else R), W the wanted bytes. In this order: nothing there → forget;
+an obstacle, or no R → refuse; C = W → keep; C = B or C = R → write; C is an output over
+B → write; C is an output over another base → refuse, an upgrade was cut short; else
+drifted → refuse. Only an output is ours to overwrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+from typing import TypeAlias
+
+from patchset.digest import of_bytes
+from patchset.errors import Problem
+from patchset.model import (
+    Applied,
+    Choice,
+    Digest,
+    Distribution,
+    FileState,
+    Output,
+    Patch,
+    PatchState,
+    Subject,
+)
+
+Golden: TypeAlias = Mapping[tuple[str, Digest, frozenset[str]], tuple[Digest, Digest]]
+"""(path, base, patch ids) → (recipe that was run, bytes that came out)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PatchRow:
+    """One patch with its state: a line of every report."""
+
+    id: str
+    patch: Patch | None
+    """None for one that is applied and no longer declared anywhere."""
+    path: str
+    state: PatchState
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileRow:
+    """One target of a wanted or applied patch, with its state."""
+
+    subject: Subject
+    state: FileState
+    wanted: Digest | None
+    """None where no table knows it and no codemod was run."""
+    patches: tuple[str, ...]
+    """The ids of the patches in what lies there, or wanted there."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Keep:
+    """All is as wanted; `entry` is the output that lies there, None for the base."""
+
+    subject: Subject
+    entry: Digest | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Write:
+    """Replace what lies there by `digest`: an output, or the base itself."""
+
+    subject: Subject
+    digest: Digest
+    content: bytes | None
+    """None where the store holds it."""
+    patches: tuple[Patch, ...]
+    """Folded into it; none of them where the base is put back."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Forget:
+    """There is nothing to patch and nothing to put back."""
+
+    subject: Subject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Refuse:
+    """Nothing may be done, for this reason."""
+
+    subject: Subject
+    problem: Problem
+
+
+Step: TypeAlias = Keep | Write | Forget | Refuse
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bytes:
+    """What the wanted patches give over the base of one subject."""
+
+    digest: Digest
+    patches: tuple[Patch, ...] = ()
+    content: bytes | None = None
+    obsolete: tuple[Patch, ...] = field(default=())
+
+
+# --- what is wanted --------------------------------------------------------------
+
+
+def recipe(patches: Iterable[Patch], edit: Digest) -> Digest:
+    """One digest over all code that makes bytes: the patches' and the codemods'."""
+    rows = sorted(f"{one.id} {one.variant} {one.code}" for one in patches)
+    return of_bytes("\n".join([*rows, edit]).encode())
+
+
+def expected(subject: Subject, golden: Golden, edit: Digest) -> Bytes | None:
+    """The wanted bytes, where a table or the store knows them without a codemod."""
+    base, patches = subject.base, subject.effective
+    if base is None:
+        return None
+    if not patches:
+        return Bytes(digest=base)
+    row = golden.get((subject.file.path, base, frozenset(one.id for one in patches)))
+    if row is not None and row[0] == recipe(patches, edit):
+        return Bytes(digest=row[1], patches=patches)
+    identities = {(one.id, one.variant, one.code) for one in patches}
+    for digest, outputs in sorted(subject.outputs.items()):
+        for output in outputs:
+            if (
+                output.base == base
+                and output.edit == edit
+                and {one.identity for one in output.patches} == identities
+            ):
+                return Bytes(digest=digest, patches=patches)
+    return None
+
+
+# --- what is true ----------------------------------------------------------------
+
+
+def file_row(subject: Subject, wanted: Bytes | None) -> FileRow:
+    """The state of a file, by its bytes alone."""
+    output = subject.own_output
+    ids = {one.id for one in output.patches} if output else set()
+    ids |= {one.patch.id for one in subject.wanted}
+    return FileRow(
+        subject=subject,
+        state=_file_state(subject, wanted),
+        wanted=None if wanted is None else wanted.digest,
+        patches=tuple(sorted(ids)),
+    )
+
+
+def _file_state(subject: Subject, wanted: Bytes | None) -> FileState:
+    found = subject.file.digest
+    if found is None:
+        return FileState.MISSING
+    if subject.interrupted:
+        return FileState.INTERRUPTED
+    if subject.own_output is not None:
+        return FileState.PATCHED
+    if found in {subject.base, subject.file.recorded}:
+        return FileState.PRISTINE
+    if wanted is not None and found == wanted.digest:
+        return FileState.PATCHED
+    return FileState.DRIFTED
+
+
+def patch_rows(
+    subject: Subject, wanted: Bytes | None, edit: Digest
+) -> tuple[PatchRow, ...]:
+    """The state of each patch that is wanted in this file or applied to it."""
+    output = subject.own_output
+    there = {one.id: one for one in output.patches} if output else {}
+    rows = [
+        PatchRow(
+            id=choice.patch.id,
+            patch=choice.patch,
+            path=subject.file.path,
+            state=state,
+            reason=reason,
+        )
+        for choice in subject.wanted
+        for state, reason in [_patch_state(subject, choice, there, wanted, edit)]
+    ]
+    orphans = there.keys() - {choice.patch.id for choice in subject.wanted}
+    rows.extend(
+        PatchRow(
+            id=name,
+            patch=None,
+            path=subject.file.path,
+            state=PatchState.ORPHANED,
+            reason="applied, and no longer declared",
+        )
+        for name in sorted(orphans)
+    )
+    return tuple(rows)
+
+
+def _patch_state(
+    subject: Subject,
+    choice: Choice,
+    there: Mapping[str, Applied],
+    wanted: Bytes | None,
+    edit: Digest,
+) -> tuple[PatchState, str | None]:
+    if (problem := obstacle(subject, wanted)) is not None:
+        return PatchState.REFUSED, problem.message
+    found, patch = subject.file.digest, choice.patch
+    if patch.id in subject.obsolete and patch.id not in there:
+        return PatchState.OBSOLETE, "the cure is in the file already"
+    if wanted is not None and found == wanted.digest and wanted.patches:
+        return PatchState.APPLIED, None
+    if patch.id in there:
+        return _applied_state(subject, patch, there[patch.id], edit)
+    if subject.interrupted:
+        return PatchState.PENDING, "a run was interrupted"
+    if subject.entry is not None and subject.own_output is None:
+        return PatchState.PENDING, "the file was reinstalled"
+    return PatchState.PENDING, "not applied yet"
+
+
+def _applied_state(
+    subject: Subject, patch: Patch, applied: Applied, edit: Digest
+) -> tuple[PatchState, str | None]:
+    """Applied, or outdated, by the code: no table knows the bytes."""
+    if applied.identity != (patch.id, patch.variant, patch.code):
+        return PatchState.OUTDATED, "the patch has changed since it was applied"
+    output = subject.own_output
+    if output is not None and output.edit != edit:
+        return PatchState.OUTDATED, "the codemods have changed since it was applied"
+    return PatchState.APPLIED, None
+
+
+# --- what is to be done ----------------------------------------------------------
+
+
+def obstacle(subject: Subject, wanted: Bytes | None) -> Problem | None:
+    """Why this file can be neither patched nor put back, or None.
+
+    Bytes that are as wanted are recognised, whoever wrote them.
+    """
+    file = subject.file
+    if file.obstacle is not None:
+        return file.obstacle
+    distribution = file.distribution
+    if distribution is None:
+        return None
+    if distribution.obstacle is not None:
+        return distribution.obstacle
+    if file.digest is None:
+        return _missing(subject) if subject.wanted else None
+    if file.recorded is None:
+        return Problem(
+            kind="no-record",
+            message=f"{file.path}: RECORD of {distribution.name} "
+            f"{distribution.version} has no digest for it: nothing says what is "
+            "pristine",
+            hint=f"pip install --force-reinstall --no-deps "
+            f"{distribution.name}=={distribution.version}",
+            path=file.path,
+        )
+    if wanted is not None and file.digest == wanted.digest:
+        return None
+    return _unrecognised(subject)
+
+
+def _unrecognised(subject: Subject) -> Problem | None:
+    found = subject.file.digest
+    if found is None or found in {subject.base, subject.file.recorded}:
+        return None
+    if subject.own_output is not None:
+        return None
+    return _cut_short(subject) if found in subject.outputs else drifted(subject)
+
+
+def step(subject: Subject, wanted: Bytes | None) -> Step:
+    """What the state table says; `wanted` is None where folding was refused."""
+    file = subject.file
+    if file.digest is None and not subject.wanted:
+        return Forget(subject=subject)
+    if file.distribution is None:
+        return _unclaimed(subject)
+    if (problem := obstacle(subject, wanted)) is not None:
+        return Refuse(subject=subject, problem=problem)
+    if wanted is None:
+        raise AssertionError(f"{file.path}: refused patches have no step")
+    if file.digest == wanted.digest:
+        return Keep(subject=subject, entry=wanted.digest if wanted.patches else None)
+    if wanted.content is None and wanted.digest not in subject.held:
+        return Refuse(subject=subject, problem=_no_pristine(subject))
+    return Write(
+        subject=subject,
+        digest=wanted.digest,
+        content=wanted.content,
+        patches=wanted.patches,
+    )
+
+
+def _unclaimed(subject: Subject) -> Step:
+    """Nothing claims the file any more: put back what we hold, else let it be."""
+    found = subject.file.digest
+    for output in subject.outputs.get(found, ()) if found else ():
+        if output.base in subject.held:
+            return Write(subject=subject, digest=output.base, content=None, patches=())
+    return Forget(subject=subject)
+
+
+def needs_folding(subject: Subject, known: Bytes | None) -> bool:
+    """Whether a codemod has to run before `step` can tell."""
+    if not subject.effective or subject.file.distribution is None:
+        return False
+    if known is not None and (
+        known.digest == subject.file.digest or known.digest in subject.held
+    ):
+        return False
+    return obstacle(subject, known) is None
+
+
+def drifted(subject: Subject) -> Problem:
+    """The refusal of a file that is neither base nor ours."""
+    file = subject.file
+    ours = f", ours {_short(subject.entry)}" if subject.entry else ""
+    keep = f"patchset apply --adopt {file.path} makes these bytes the base"
+    base = subject.base
+    if base is not None and base in subject.held:
+        hint = f"patchset revert --force puts pristine bytes back, with a copy; {keep}"
+    else:
+        name = file.distribution.name if file.distribution else file.package
+        hint = f"pip install --force-reinstall --no-deps {name}; {keep}"
+    return Problem(
+        kind="drifted",
+        message=f"{file.path}: found {_short(file.digest)}, neither pristine "
+        f"(RECORD says {_short(file.recorded)}{ours}): edited by hand?",
+        hint=hint,
+        path=file.path,
+    )
+
+
+def _cut_short(subject: Subject) -> Problem:
+    file = subject.file
+    name = file.distribution.name if file.distribution else file.package
+    version = file.distribution.version if file.distribution else ""
+    return Problem(
+        kind="cut-short",
+        message=f"{file.path}: found what was patched for another release, while "
+        f"RECORD is of {name} {version}: an upgrade was cut short",
+        hint=f"pip install --force-reinstall --no-deps {name}=={version}",
+        path=file.path,
+    )
+
+
+def _no_pristine(subject: Subject) -> Problem:
+    file = subject.file
+    name = file.distribution.name if file.distribution else file.package
+    return Problem(
+        kind="no-pristine",
+        message=f"{file.path}: the base {_short(subject.base)} is neither on disk nor "
+        "in the store",
+        hint=f"pip install --force-reinstall --no-deps {name}",
+        path=file.path,
+    )
+
+
+def _missing(subject: Subject) -> Problem:
+    file = subject.file
+    distribution = file.distribution
+    assert distribution is not None  # noqa: S101 - `obstacle` has looked
+    name = f"{distribution.name} {distribution.version}"
+    if file.recorded is not None:
+        return Problem(
+            kind="missing",
+            message=f"{file.path}: not there, while RECORD of {name} lists it",
+            hint=f"pip install --force-reinstall --no-deps "
+            f"{distribution.name}=={distribution.version}",
+            path=file.path,
+        )
+    near = ", ".join(_near_names(file.path, distribution))
+    return Problem(
+        kind="missing",
+        message=f"{file.path}: no such file in {name}"
+        + (f"; there is {near}" if near else ""),
+        hint=f"patchset show {subject.wanted[0].patch.id}",
+        path=file.path,
+        patch=subject.wanted[0].patch.id,
+    )
+
+
+def _near_names(path: str, distribution: Distribution) -> Sequence[str]:
+    """Files of the distribution whose names are like that of a missing one."""
+    pure = PurePosixPath(path)
+    there = {
+        PurePosixPath(name).name: name
+        for name in distribution.record
+        if PurePosixPath(name).parent == pure.parent
+    }
+    return [there[name] for name in get_close_matches(pure.name, sorted(there), n=3)]
+
+
+def _short(digest: Digest | None) -> str:
+    return "nothing" if digest is None else digest.removeprefix("sha256:")[:12]
+
+
+def outputs_by_digest(
+    rows: Sequence[tuple[Digest, Output]],
+) -> Mapping[Digest, tuple[Output, ...]]:
+    """The outputs of one path under the digests of their bytes."""
+    found: dict[Digest, tuple[Output, ...]] = {}
+    for digest, output in rows:
+        found[digest] = (*found.get(digest, ()), output)
+    return found

@@ -1,0 +1,423 @@
+"""Sites → which distribution provides an import package, and its files as they lie."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import stat
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from packaging.version import InvalidVersion, Version
+
+from patchset.digest import from_record, of_bytes
+from patchset.errors import Problem
+from patchset.interpreter import Interpreter
+from patchset.model import (
+    Attributes,
+    Digest,
+    Distribution,
+    Environment,
+    InstalledFile,
+    Site,
+)
+
+_INFO = re.compile(r"(?P<name>[A-Za-z0-9][\w.]*?)-(?P<version>[^-]+)\.dist-info")
+_LEFTOVER = re.compile(r"~.*")
+
+
+def find_distributions(
+    interpreter: Interpreter,
+    packages: Iterable[str],
+    assumed: Mapping[str, str],
+) -> Environment:
+    """The environment with the provider of each import package that is installed.
+
+    `assumed` maps `<import package> <own version>` to the version that stands for it.
+    """
+    found: dict[str, Distribution] = {}
+    notes: list[str] = []
+    listings = [_list_site(site) for site in _all_sites(interpreter)]
+    for package in sorted(set(packages)):
+        distribution = _provider(package, listings, notes)
+        if distribution is not None:
+            found[package] = _with_version(distribution, assumed)
+    notes.extend(
+        f"{listing.site.path}: leftovers of an interrupted pip are ignored: "
+        f"{', '.join(listing.leftovers)}"
+        for listing in listings
+        if listing.leftovers
+    )
+    return Environment(
+        python=interpreter.python,
+        executable=interpreter.executable,
+        sites=tuple(site for site in interpreter.sites if site.ours),
+        distributions=found,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def read_installed(
+    path: str, package: str, site: str, distribution: Distribution | None
+) -> InstalledFile:
+    """One target as it lies on disk, with its bytes; never follows a linked directory.
+
+    A file that is itself a symbolic link (uv's symlink mode) is read through it.
+    """
+    content: bytes | None = None
+    attributes: Attributes | None = None
+    obstacle = _linked_directory(site, path)
+    if obstacle is None:
+        try:
+            content, attributes = _read(Path(site, path))
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError as error:
+            obstacle = _unreadable(path, error)
+    return InstalledFile(
+        path=path,
+        site=site,
+        package=package,
+        distribution=distribution,
+        content=content,
+        digest=None if content is None else of_bytes(content),
+        attributes=attributes,
+        obstacle=obstacle,
+    )
+
+
+# --- files -----------------------------------------------------------------------
+
+
+def _read(path: Path) -> tuple[bytes, Attributes]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("no regular file")
+        content = file.read()
+    link = os.readlink(path) if path.is_symlink() else None  # noqa: PTH115 - the text
+    return content, Attributes(
+        mode=stat.S_IMODE(status.st_mode),
+        uid=status.st_uid,
+        gid=status.st_gid,
+        link=link,
+    )
+
+
+def _linked_directory(site: str, path: str) -> Problem | None:
+    """A symbolic link on the way would lead our writing out of the site."""
+    directory = Path(site)
+    for part in PurePosixPath(path).parts[:-1]:
+        directory /= part
+        if directory.is_symlink():
+            return Problem(
+                kind="linked-directory",
+                message=f"{path}: {directory} is a symbolic link, "
+                "wanted a directory of the site itself",
+                hint="patch the environment that the link leads to",
+                path=path,
+            )
+    return None
+
+
+def _unreadable(path: str, error: OSError) -> Problem:
+    return Problem(
+        kind="unreadable",
+        message=f"{path}: cannot be read: {error.strerror or error}",
+        hint=f"ls -l {path}",
+        path=path,
+    )
+
+
+# --- sites -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Listing:
+    """One look at a site: the names in it, never what is in all its RECORDs."""
+
+    site: Site
+    names: frozenset[str]
+    leftovers: tuple[str, ...]
+    archive: bool = False
+
+
+def _all_sites(interpreter: Interpreter) -> Iterator[Site]:
+    """The sites, and after each the directories that its .pth files add."""
+    seen = set()
+    for site in interpreter.sites:
+        for each in (site, *_pth_sites(site)):
+            if each.path not in seen:
+                seen.add(each.path)
+                yield each
+
+
+def _pth_sites(site: Site) -> Iterator[Site]:
+    root = Path(site.path)
+    for pth in sorted(root.glob("*.pth")) if root.is_dir() else ():
+        try:
+            lines = pth.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            entry = line.strip()
+            if not entry or entry.startswith(("#", "import ", "import\t")):
+                continue
+            path = root / entry
+            if path.is_dir():
+                yield Site(path=str(path), ours=False, origin=f"{pth.name}")
+
+
+def _list_site(site: Site) -> _Listing:
+    path = Path(site.path)
+    if zipfile.is_zipfile(path) if path.is_file() else False:
+        with zipfile.ZipFile(path) as archive:
+            names = {PurePosixPath(name).parts[0] for name in archive.namelist()}
+        return _Listing(site=site, names=frozenset(names), leftovers=(), archive=True)
+    try:
+        names = set(os.listdir(path))  # noqa: PTH208 - names are all that is wanted
+    except OSError:
+        names = set()
+    leftovers = sorted(name for name in names if _LEFTOVER.fullmatch(name))
+    return _Listing(site=site, names=frozenset(names), leftovers=tuple(leftovers))
+
+
+def _provider(
+    package: str, listings: Sequence[_Listing], notes: list[str]
+) -> Distribution | None:
+    """The provider in the first site that has the package, as imports go."""
+    for listing in listings:
+        if package in listing.names and listing.archive:
+            return _archived(package, listing.site)
+        there = Path(listing.site.path, package, "__init__.py").is_file()
+        hinted = [name for name in sorted(listing.names) if _is_hint(name, package)]
+        claims = [_read_claim(listing.site, name, package) for name in hinted]
+        editable = next((one for one in claims if one.editable is not None), None)
+        if editable is not None:
+            return _obstructed(package, listing.site, editable, _editable(editable))
+        if not there:
+            continue
+        strong = [one for one in claims if one.record]
+        if not strong:
+            others = sorted(listing.names - set(hinted))
+            rest = [n for n in others if _INFO.fullmatch(n)]
+            read = [_read_claim(listing.site, name, package) for name in rest]
+            strong = [one for one in read if one.record]
+        return _chosen(package, listing.site, strong, claims, notes)
+    return None
+
+
+def _is_hint(name: str, package: str) -> bool:
+    """Directory names say where to look first, no more."""
+    match = _INFO.fullmatch(name)
+    return match is not None and package in re.split(r"[-_.]", match["name"].lower())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Claim:
+    """What one .dist-info says of an import package."""
+
+    info: str
+    name: str
+    version: str
+    record: Mapping[str, Digest]
+    editable: str | None
+
+
+def _read_claim(site: Site, info: str, package: str) -> _Claim:
+    directory = Path(site.path, info)
+    match = _INFO.fullmatch(info)
+    metadata = _read_metadata(directory / "METADATA")
+    fallback = match["name"] if match else info
+    return _Claim(
+        info=info,
+        name=metadata.get("name", fallback),
+        version=metadata.get("version", ""),
+        record=_read_record(directory / "RECORD", package),
+        editable=_editable_source(directory / "direct_url.json"),
+    )
+
+
+def _read_metadata(path: Path) -> dict[str, str]:
+    """The fields of the header that are one line each; enough for name and version."""
+    fields: dict[str, str] = {}
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return fields
+    for line in text.splitlines():
+        if not line.strip():
+            break
+        key, separator, value = line.partition(":")
+        if separator:
+            fields.setdefault(key.strip().lower(), value.strip())
+    return fields
+
+
+def _read_record(path: Path, package: str) -> Mapping[str, Digest]:
+    """The rows of the package that have a digest; the names in it may hold commas."""
+    record: dict[str, Digest] = {}
+    try:
+        with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
+            for row in csv.reader(file):
+                if len(row) > 1 and row[0].startswith(f"{package}/"):
+                    digest = from_record(row[1])
+                    if digest is not None:
+                        record[row[0]] = digest
+    except (OSError, csv.Error):
+        return {}
+    return record
+
+
+def _editable_source(path: Path) -> str | None:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        editable = data["dir_info"]["editable"]
+        return str(data.get("url", "")) if editable is True else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _chosen(
+    package: str,
+    site: Site,
+    strong: Sequence[_Claim],
+    claims: Sequence[_Claim],
+    notes: list[str],
+) -> Distribution:
+    if not strong:
+        weak = claims[0] if claims else None
+        return _obstructed(package, site, weak, _no_record(package, site, weak))
+    notes.extend(
+        f"{claim.info} has no digest for the files of {package}: ignored"
+        for claim in claims
+        if claim not in strong
+    )
+    ordered = sorted(strong, key=lambda one: (one.name != package, one.info))
+    first = ordered[0]
+    names = " and ".join(one.info for one in ordered)
+    for other in ordered[1:]:
+        if _differ(first, other):
+            return _obstructed(package, site, first, _two_owners(package, names))
+    if len(ordered) > 1:
+        notes.append(f"{names} claim the same files of {package}: {first.info} is used")
+    obstacle = None if site.ours else _foreign(package, site, first)
+    return Distribution(
+        package=package,
+        name=first.name,
+        version=first.version,
+        site=site.path,
+        record=first.record,
+        obstacle=obstacle,
+    )
+
+
+def _differ(one: _Claim, other: _Claim) -> bool:
+    shared = one.record.keys() & other.record.keys()
+    return one.version != other.version or any(
+        one.record[path] != other.record[path] for path in shared
+    )
+
+
+# --- obstacles -------------------------------------------------------------------
+
+
+def _obstructed(
+    package: str, site: Site, claim: _Claim | None, problem: Problem
+) -> Distribution:
+    return Distribution(
+        package=package,
+        name=package if claim is None else claim.name,
+        version="" if claim is None else claim.version,
+        site=site.path,
+        record={} if claim is None else claim.record,
+        obstacle=problem,
+    )
+
+
+def _archived(package: str, site: Site) -> Distribution:
+    problem = Problem(
+        kind="archive",
+        message=f"{package} is installed inside an archive, {site.path}: "
+        "nothing in it can be patched",
+        hint=f"pip install {package} into an environment, and unset PYTHONPATH",
+    )
+    return _obstructed(package, site, None, problem)
+
+
+def _editable(claim: _Claim) -> Problem:
+    source = (claim.editable or "").removeprefix("file://") or "a checkout"
+    return Problem(
+        kind="editable",
+        message=f"{claim.name} is an editable install of {source}: "
+        "patching it would change somebody's checkout",
+        hint=f"change the source in {source}, or pip install {claim.name} "
+        "without --editable",
+    )
+
+
+def _no_record(package: str, site: Site, claim: _Claim | None) -> Problem:
+    found = (
+        f"no .dist-info claims {package}/"
+        if claim is None
+        else f"the RECORD of {claim.info} has no digest for {package}/"
+    )
+    name = package if claim is None else claim.name
+    return Problem(
+        kind="no-record",
+        message=f"{site.path}: {found}: nothing says what is pristine",
+        hint=f"pip install --force-reinstall --no-deps {name}",
+    )
+
+
+def _two_owners(package: str, names: str) -> Problem:
+    return Problem(
+        kind="two-owners",
+        message=f"{names} both claim the files of {package}, and differ",
+        hint="pip uninstall one of the two, and reinstall the other",
+    )
+
+
+def _foreign(package: str, site: Site, claim: _Claim) -> Problem:
+    parent = site.origin.removeprefix("the parent environment ")
+    hint = (
+        f"patchset --python {parent} apply"
+        if parent != site.origin
+        else f"pip install {claim.name} into the environment itself"
+    )
+    return Problem(
+        kind="foreign-site",
+        message=f"{package} comes from {site.path} ({site.origin}), "
+        "which is not the environment's own",
+        hint=hint,
+    )
+
+
+def _with_version(
+    distribution: Distribution, assumed: Mapping[str, str]
+) -> Distribution:
+    own = distribution.version
+    stated = assumed.get(f"{distribution.package} {own}")
+    if stated is not None:
+        return replace(distribution, version=stated)
+    if distribution.obstacle is None and not _is_version(own):
+        problem = Problem(
+            kind="no-version",
+            message=f"{distribution.name} says version {own!r}, which is none",
+            hint=f"patchset apply --{distribution.package} V --assume-version",
+        )
+        return replace(distribution, obstacle=problem)
+    return distribution
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True

@@ -1,0 +1,52 @@
+"""Versions and specifiers, compared as patchset means them everywhere."""
+
+from __future__ import annotations
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+_UPPER = frozenset({"<", "<=", "==", "===", "~="})
+
+
+def holds(specifier: str, version: str) -> bool:
+    """Whether a version lies in a range.
+
+    Pre-releases count as themselves: packaging's own default differs between its
+    releases, and the same command would choose other patches on another machine.
+    """
+    return SpecifierSet(specifier).contains(Version(version), prereleases=True)
+
+
+def is_bounded(specifier: str) -> bool:
+    """Whether a range has an upper end."""
+    return any(part.operator in _UPPER for part in SpecifierSet(specifier))
+
+
+def public(version: str) -> str:
+    """The version without its local part: `0.16.0+cu129` is `0.16.0`."""
+    return Version(version).public
+
+
+def same_public(one: str, other: str) -> bool:
+    """Whether two versions are the same release, whatever their builds."""
+    return Version(public(one)) == Version(public(other))
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether a release comes after another; builds of one release are equal."""
+    return Version(public(version)) > Version(public(than))
+
+
+def is_at_least(version: str, first: str) -> bool:
+    """Whether a release is `first` or comes after it; builds count as their release."""
+    return Version(public(version)) >= Version(first)
+
+
+def lowest(specifier: str) -> str | None:
+    """The lower end of a range as a version, None where it is open below."""
+    ends = [
+        Version(part.version)
+        for part in SpecifierSet(specifier)
+        if part.operator in {">=", ">", "==", "~="} and not part.version.endswith(".*")
+    ]
+    return str(max(ends)) if ends else None
