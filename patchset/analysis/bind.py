@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from patchset.analysis.calls import Fault, is_partial, judge
 from patchset.analysis.findings import Finding, Kind
-from patchset.analysis.frames import Frame, class_frame, function_frame
+from patchset.analysis.frames import Frame, class_frame, function_frame, inner_frame
 from patchset.analysis.guards import (
     FREE,
     IMPORT_ERRORS,
@@ -31,6 +31,9 @@ from patchset.analysis.things import (
     Thing,
 )
 from patchset.analysis.values import Values, is_super
+
+INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+"""Expressions with names of their own."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -98,7 +101,8 @@ class Binder:
         for each in [*node.decorator_list, *defaults]:
             self._expression(each, frame, guards)
         outer = frame.outer if owner is not None and frame.outer is not None else frame
-        self._block(node.body, function_frame(outer, node, owner), guards)
+        inside = replace(guards, branch=False)
+        self._block(node.body, function_frame(outer, node, owner), inside)
 
     def _class(self, node: ast.ClassDef, frame: Frame, guards: Guards) -> None:
         for each in [*node.decorator_list, *node.bases, *node.keywords]:
@@ -123,13 +127,14 @@ class Binder:
         if is_typing_test(node.test):
             self._block(node.orelse, frame, guards)
             return
-        if self._asks_version(node.test, frame):
-            guards = replace(guards, everything=True)
+        asks = self._asks_version(node.test, frame)
+        guards = replace(guards, branch=True, everything=guards.everything or asks)
         self._block(node.body, frame, guards)
         self._block(node.orelse, frame, guards)
 
     def _try(self, node: ast.Try, frame: Frame, guards: Guards) -> None:
         names = caught(node.handlers)
+        guards = replace(guards, branch=True)
         self._block(node.body, frame, _within(guards, names))
         failed = any(
             isinstance(each.target, Missing)
@@ -174,7 +179,7 @@ class Binder:
             missing = thing.target
             if not isinstance(missing, Missing) or guards.imports or guards.everything:
                 continue
-            if self._has_other(local, node, frame):
+            if guards.branch and self._has_other(local, node, frame):
                 continue
             kind = Kind.MISSING_MODULE if missing.is_module else Kind.MISSING_NAME
             fault = Fault(
@@ -193,7 +198,7 @@ class Binder:
             for alias in node.names:
                 if alias.name.partition(".")[0] in self.libraries:
                     things = self.values.imported(alias.name, None)
-                    yield alias.asname or alias.name.partition(".")[0], things[0]
+                    yield alias.asname or alias.name, things[0]
             return
         module = frame.module.absolute(node.module or "", node.level)
         if module.partition(".")[0] not in self.libraries:
@@ -228,12 +233,16 @@ class Binder:
 
     def _expression(self, node: ast.expr, frame: Frame, guards: Guards) -> None:
         called: set[int] = set()
+        if isinstance(node, INNER):
+            frame = inner_frame(frame, node)
         for each in _walk(node):
             if isinstance(each, ast.Call):
                 called.add(id(each.func))
                 self._call(each, frame, guards)
             elif isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load):
                 self._attribute(each, frame, guards, is_called=id(each) in called)
+            elif isinstance(each, INNER) and each is not node:
+                self._expression(each, frame, guards)
 
     def _call(self, node: ast.Call, frame: Frame, guards: Guards) -> None:
         if guards.arguments or guards.everything:
@@ -245,7 +254,7 @@ class Binder:
         else:
             arguments = of_call(node)
         verdicts = [judge(self.values, thing, arguments) for thing in things]
-        if verdicts and all(verdicts):
+        if verdicts and all(verdicts) and not any(map(self._is_overridden, things)):
             for fault in verdicts[0]:
                 self._note(node, fault)
 
@@ -266,7 +275,12 @@ class Binder:
         of_instance = any(each.instance for each in base)
         if of_instance and not is_called:
             return  # it may be given from outside
-        if self._is_asked_for(node, frame):
+        if self._is_asked_for(node, frame) or any(
+            isinstance(each.target, ClassRef)
+            and each.declared
+            and self.values.may_override(each.target, node.attr)
+            for each in base
+        ):
             return
         of_class = any(isinstance(each.target, ClassRef) for each in base)
         kind = Kind.MISSING_METHOD if of_class and is_called else Kind.MISSING_NAME
@@ -276,6 +290,12 @@ class Binder:
             kind=kind, symbol=missing.dotted, found=missing.found, wanted=missing.wanted
         )
         self._note(node, fault)
+
+    def _is_overridden(self, thing: Thing) -> bool:
+        cls = thing.receiver
+        if cls is None or not thing.declared:
+            return False
+        return self.values.may_override(cls, thing.symbol.rpartition(".")[2])
 
     def _is_asked_for(self, node: ast.Attribute, frame: Frame) -> bool:
         """Whether the function asks `hasattr` for just this attribute."""
@@ -344,9 +364,11 @@ def _within(guards: Guards, names: frozenset[str]) -> Guards:
 
 
 def _walk(node: ast.expr) -> Iterator[ast.AST]:
-    """Yield the nodes of an expression, a call before what it calls."""
+    """Yield the nodes of an expression, a call before what it calls; not inside `INNER`."""
     pending: list[ast.AST] = [node]
     while pending:
         each = pending.pop()
         yield each
+        if isinstance(each, INNER) and each is not node:
+            continue
         pending.extend(reversed(list(ast.iter_child_nodes(each))))

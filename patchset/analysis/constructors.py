@@ -29,7 +29,7 @@ UNJUDGED_BASES = frozenset(
         for name in ("str", "int", "tuple", "dict", "list", "Exception")
     }
 )
-PROTOCOLS = frozenset({"typing.Protocol", "typing_extensions.Protocol"})
+OPEN_BASES = frozenset({"typing.Protocol", "typing_extensions.Protocol", "abc.ABC"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,9 +60,9 @@ class Constructors:
         return self._known[cls]
 
     def is_abstract(self, cls: ClassRef) -> bool:
-        """Whether the class is a protocol or leaves a method abstract."""
+        """Whether the class says that subclasses are what there will be."""
         bases = self.classes.bases(cls)
-        direct = any(isinstance(b, External) and b.dotted in PROTOCOLS for b in bases)
+        direct = any(isinstance(b, External) and b.dotted in OPEN_BASES for b in bases)
         return direct or bool(self.abstract_methods(cls))
 
     def abstract_methods(self, cls: ClassRef) -> dict[str, FunctionRef]:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 
 from patchset.analysis.classes import first_parameter
 from patchset.analysis.modules import Module
-from patchset.analysis.scope import Binding, FunctionNode, Scope, scan, target_names
+from patchset.analysis.scope import (
+    Binding,
+    FunctionNode,
+    Scope,
+    Value,
+    scan,
+    target_names,
+)
 from patchset.analysis.things import ClassRef
 
 
@@ -56,34 +63,59 @@ def function_frame(outer: Frame, node: FunctionNode, owner: ClassRef | None) -> 
     stars = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
     names = {each.id for each in node.decorator_list if isinstance(each, ast.Name)}
     self_name = first_parameter(node) if owner and "staticmethod" not in names else None
+    scope, opaque = _scan_function(node)
     return Frame(
         module=outer.module,
-        scope=scan(node.body),
+        scope=scope,
         outer=outer,
         function=node,
         owner=owner or outer.owner,
         parameters=parameters,
         self_name=self_name,
         self_is_class="classmethod" in names or node.name == "__new__",
-        opaque=_opaque(node) | {each.arg for each in stars},
+        opaque=opaque | {each.arg for each in stars},
         narrowed=_narrowed(node.body),
     )
 
 
-def _opaque(node: FunctionNode) -> frozenset[str]:
+def inner_frame(outer: Frame, node: ast.expr) -> Frame:
+    """Return the frame inside a lambda or comprehension, whose names are not followed."""
     names: set[str] = set()
+    if isinstance(node, ast.Lambda):
+        arguments = node.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        stars = [arguments.vararg, arguments.kwarg]
+        names.update(each.arg for each in [*every, *stars] if each is not None)
+    for generator in getattr(node, "generators", ()):
+        names.update(target_names(generator.target))
+    return Frame(
+        module=outer.module,
+        scope=Scope(),
+        outer=outer,
+        function=outer.function,
+        owner=outer.owner,
+        opaque=frozenset(names),
+        narrowed=_narrowed([node]),
+    )
+
+
+def _scan_function(node: FunctionNode) -> tuple[Scope, frozenset[str]]:
+    """Return the names of a function's body, and those that are not followed."""
+    scope = scan(node.body)
+    opaque: set[str] = set()
     for each in ast.walk(node):
         match each:
-            case ast.comprehension(target=target):
-                names.update(target_names(target))
-            case ast.Lambda(args=arguments):
-                every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-                names.update(one.arg for one in every)
+            case ast.NamedExpr(target=ast.Name(id=name), value=value):
+                scope.every.setdefault(name, []).append(
+                    Binding(Value(value, node=each))
+                )
             case ast.Global(names=shared) | ast.Nonlocal(names=shared):
-                names.update(shared)
+                opaque.update(shared)
             case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                names.add(name)
-    return frozenset(names)
+                opaque.add(name)
+            case _:
+                pass
+    return scope, frozenset(opaque)
 
 
 def _narrowed(body: Iterable[ast.AST]) -> frozenset[str]:

@@ -20,7 +20,9 @@ class Guards:
     """What need not be reported where a use stands."""
 
     imports: bool = False
-    """A failing import is caught, or another branch brings the name."""
+    """A failing import is caught."""
+    branch: bool = False
+    """Another branch may bring the name that an import does not."""
     attributes: bool = False
     arguments: bool = False
     everything: bool = False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from patchset.analysis.annotations import Annotations
@@ -14,6 +15,7 @@ from patchset.analysis.frames import Frame, function_frame, module_frame
 from patchset.analysis.modules import Module, Program
 from patchset.analysis.resolve import BUILTINS, Resolver
 from patchset.analysis.scope import Binding, FunctionNode, Import, Value
+from patchset.analysis.source import python_files
 from patchset.analysis.things import (
     NOTHING,
     ClassRef,
@@ -201,10 +203,28 @@ class Values:
             other = self.program.module(module)
             if other is not None and other.scope.every.get(name):
                 return self.name(name, self.frame(other), depth + 4)
-        return [
-            Thing(target=each, symbol=symbol)
-            for each in self.resolver.imported(module, name, typing=typing)
+        targets = self.resolver.imported(module, name, typing=typing)
+        return [one for each in targets for one in self._thing(each, symbol, depth)]
+
+    def _thing(self, target: Target, symbol: str, depth: int) -> list[Thing]:
+        """Return what a target is, a value of a module by what it is given there."""
+        if not isinstance(target, ValueRef):
+            return [Thing(target=target, symbol=symbol)]
+        names = [
+            name
+            for name, bindings in target.module.scope.final.items()
+            for each in bindings
+            if isinstance(each.bound, Value) and each.bound.value is target.value
         ]
+        if any(target.module.declares_global(name) for name in names):
+            return [NOTHING]
+        if target.annotation is not None:
+            found = self.annotations.read(target.module, target.annotation)
+        elif target.value is not None:
+            found = self.infer(target.value, self.frame(target.module), depth + 4)
+        else:
+            found = []
+        return [replace(each, symbol=symbol) for each in found] or [NOTHING]
 
     # --- members -----------------------------------------------------------------
 
@@ -225,9 +245,9 @@ class Values:
             case ModuleRef(module=module):
                 if self.is_client(module) and module.scope.every.get(attr):
                     return self.name(attr, self.frame(module), depth + 4)
+                targets = self.resolver.attribute(module, attr)
                 return [
-                    Thing(target=each, symbol=symbol)
-                    for each in self.resolver.attribute(module, attr)
+                    one for each in targets for one in self._thing(each, symbol, depth)
                 ]
             case ClassRef() as cls:
                 return self._of_class(cls, thing, attr, symbol, depth)
@@ -277,6 +297,24 @@ class Values:
         )
         return library and self.classes.is_complete(cls) and not decorated
 
+    def may_override(self, cls: ClassRef, attr: str) -> bool:
+        """Whether a subclass of its package may have its own `attr`, by the text.
+
+        Asked only where a use of a value is about to be reported whose class is
+        known from an annotation.
+        """
+        package = cls.module.name.partition(".")[0]
+        source = self.program.packages[package]
+        base = re.compile(
+            rf"^\s*class\s+\w+\([^)]*\b{cls.node.name}\b".encode(), re.MULTILINE
+        )
+        own = re.compile(rf"\b(def\s+{attr}\b|self\.{attr}\s*[:=])".encode())
+        return any(
+            base.search(text) and own.search(text)
+            for path in python_files(source, package)
+            if (text := source.read(path)) and own.search(text)
+        )
+
     def _method(
         self, ref: FunctionRef, thing: Thing, cls: ClassRef, symbol: str, *, vague: bool
     ) -> list[Thing]:
@@ -290,7 +328,15 @@ class Values:
         bound = how.binds is Binds.CLASS or (
             how.binds is Binds.INSTANCE and thing.instance
         )
-        return [Thing(target=ref, symbol=symbol, bound=bound, receiver=cls)]
+        return [
+            Thing(
+                target=ref,
+                symbol=symbol,
+                bound=bound,
+                receiver=cls,
+                declared=thing.declared,
+            )
+        ]
 
     def _declared(self, value: ValueRef, cls: ClassRef) -> list[Thing]:
         if value.annotation is None:
