@@ -194,11 +194,12 @@ def map_statements(scope: _Node, change: StatementChange) -> _Node:
 
 def _map_one(node: cst.CSTNode, change: StatementChange) -> cst.CSTNode:
     """A block, an `else`, or the `if` of an `elif`: none of them can be dropped."""
-    if isinstance(node, cst.If):
-        (new,) = change(node)
-        if new is not node:
-            return new
-    return map_statements(node, change)
+    if not isinstance(node, cst.If):
+        return map_statements(node, change)
+    new = change(node)
+    if len(new) != 1 or not isinstance(new[0], cst.If):
+        raise Mismatch("an `elif` has no place for other statements beside it")
+    return new[0] if new[0] is not node else map_statements(node, change)
 
 
 def _map_many(node: cst.CSTNode, change: StatementChange) -> tuple[cst.CSTNode, ...]:

@@ -44,6 +44,7 @@ from patchset.plan import (
     Refuse,
     Step,
     Write,
+    forced,
     needs_folding,
     step,
 )
@@ -66,8 +67,16 @@ class Plan:
         return tuple(one for one in self.steps if isinstance(one, Write))
 
 
-def make_plan(survey: Survey, progress: Callable[[str], None] | None = None) -> Plan:
-    """Decide for every subject; runs the codemods that have to run, writes nothing."""
+def make_plan(
+    survey: Survey,
+    *,
+    force: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Plan:
+    """Decide for every subject; runs the codemods that have to run, writes nothing.
+
+    `force` puts pristine bytes in the place of those that we do not recognise.
+    """
     steps: list[Step] = []
     problems: list[Problem] = []
     obsolete: dict[Place, tuple[Patch, ...]] = {}
@@ -84,8 +93,12 @@ def make_plan(survey: Survey, progress: Callable[[str], None] | None = None) -> 
             if folded.obsolete:
                 obsolete[subject.place] = folded.obsolete
         decided = step(subject, wanted)
+        if force and isinstance(decided, Refuse):
+            decided = forced(decided)
         if isinstance(decided, Refuse):
             problems.append(decided.problem)
+        if isinstance(decided, Write):
+            decided = replace(decided, original=_original(survey, decided))
         steps.append(decided)
     return Plan(steps=tuple(steps), problems=tuple(problems), obsolete=obsolete)
 
@@ -112,6 +125,18 @@ def _fold(survey: Survey, subject: Subject) -> Bytes | tuple[Problem, ...]:
         content=result.content,
         obsolete=result.obsolete,
     )
+
+
+def _original(survey: Survey, write: Write) -> Attributes | None:
+    """The attributes that the base had, where the base is put back."""
+    file = write.subject.file
+    state = survey.states.get(file.site)
+    if write.patches or state is None:
+        return None
+    for role in state.roles.get(write.digest, ()):
+        if isinstance(role, Pristine) and role.path == file.path:
+            return role.attributes
+    return None
 
 
 def read_base(subject: Subject) -> bytes | None:
@@ -198,6 +223,8 @@ def _save(survey: Survey, plan: Plan, contents: Mapping[Place, bytes]) -> None:
         subject = decided.subject
         store = Store(Path(subject.file.site))
         _save_adopted(store, survey, subject)
+        if isinstance(decided, Write) and decided.forced:
+            store.save_aside(subject.file.path, subject.file.content or b"")
         if not isinstance(decided, Write) or not decided.patches:
             continue
         _save_base(store, subject)
@@ -320,19 +347,7 @@ def _stage(write: Write, content: bytes) -> None:
     attributes = file.attributes
     if attributes is None:
         raise AssertionError(f"{file.path}: nothing there to replace")
-    original = _original(write)
-    stage(_path(write.subject), content, original or attributes)
-
-
-def _original(write: Write) -> Attributes | None:
-    """The attributes that the base had, where the base is put back."""
-    if write.patches:
-        return None
-    file = write.subject.file
-    for role in Store(Path(file.site)).read().roles.get(write.digest, ()):
-        if isinstance(role, Pristine) and role.path == file.path:
-            return role.attributes
-    return None
+    stage(_path(write.subject), content, write.original or attributes)
 
 
 def _rename(write: Write) -> None:
@@ -347,7 +362,7 @@ def _rename(write: Write) -> None:
                 path=write.subject.file.path,
             )
         )
-    original = _original(write)
+    original = write.original
     temporary = _temporary(write.subject)
     if original is not None and original.link is not None:
         target = path.parent / original.link
@@ -426,7 +441,7 @@ def next_ledgers(survey: Survey, plan: Plan) -> Mapping[str, Ledger]:
         new = replace(
             old,
             selection=survey.selection,
-            assumed=_assumed(survey, old),
+            assumed=survey.assumed,
             files=dict(sorted(_entries(plan.steps, site))),
             obsolete=_obsolete(survey, plan, site, old),
         )
@@ -441,10 +456,6 @@ def _home(survey: Survey) -> str | None:
         if distribution.site in survey.states:
             return distribution.site
     return None
-
-
-def _assumed(survey: Survey, old: Ledger) -> Mapping[str, str]:
-    return dict(sorted({**old.assumed, **survey.assumed}.items()))
 
 
 def _entries(steps: Iterable[Step], site: str) -> Iterator[tuple[str, Digest]]:

@@ -32,7 +32,7 @@ def parse_pattern(source: str) -> ast.expr | ast.stmt:
 
 def matches(pattern: ast.AST, found: ast.AST) -> bool:
     """Whether `found` has the shape of `pattern`."""
-    if _is_wildcard(pattern):
+    if is_wildcard(pattern):
         return isinstance(found, ast.expr)
     if type(pattern) is not type(found):
         return False
@@ -45,7 +45,8 @@ def matches(pattern: ast.AST, found: ast.AST) -> bool:
     )
 
 
-def _is_wildcard(node: object) -> bool:
+def is_wildcard(node: object) -> bool:
+    """Whether a node of a pattern stands for anything."""
     return isinstance(node, ast.Constant) and node.value is Ellipsis
 
 
@@ -56,7 +57,7 @@ def _field_matches(name: str, pattern: object, found: object) -> bool:
         return type(pattern) is type(found) and pattern == found
     if not isinstance(found, list):
         return False
-    if name in _ELEMENTS and len(pattern) == 1 and _is_wildcard(pattern[0]):
+    if name in _ELEMENTS and len(pattern) == 1 and is_wildcard(pattern[0]):
         return True
     if name in _BLOCKS and found and _is_any_block(pattern):
         return True
@@ -67,7 +68,7 @@ def _is_any_block(block: Sequence[object]) -> bool:
     return (
         len(block) == 1
         and isinstance(block[0], ast.Expr)
-        and _is_wildcard(block[0].value)
+        and is_wildcard(block[0].value)
     )
 
 
@@ -83,7 +84,7 @@ def _all_match(patterns: Sequence[object], found: Sequence[object]) -> bool:
 def _call_matches(pattern: ast.Call, found: ast.Call) -> bool:
     if not matches(pattern.func, found.func):
         return False
-    if not pattern.args or not _is_wildcard(pattern.args[-1]):
+    if not pattern.args or not is_wildcard(pattern.args[-1]):
         return _all_match(pattern.args, found.args) and _all_match(
             pattern.keywords, found.keywords
         )

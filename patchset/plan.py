@@ -19,6 +19,7 @@ from patchset.digest import of_bytes
 from patchset.errors import Problem
 from patchset.model import (
     Applied,
+    Attributes,
     Choice,
     Digest,
     Distribution,
@@ -75,6 +76,10 @@ class Write:
     """None where the store holds it."""
     patches: tuple[Patch, ...]
     """Folded into it; none of them where the base is put back."""
+    original: Attributes | None = None
+    """Mode, owner and link that the base had, where it is put back."""
+    forced: bool = False
+    """Over bytes that we do not recognise: they are saved aside first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -295,6 +300,22 @@ def step(subject: Subject, wanted: Bytes | None) -> Step:
         digest=wanted.digest,
         content=wanted.content,
         patches=wanted.patches,
+    )
+
+
+def forced(refused: Refuse) -> Step:
+    """The pristine bytes over unrecognised ones, if the store has them."""
+    file = refused.subject.file
+    if refused.problem.kind not in {"drifted", "cut-short"}:
+        return refused
+    if file.recorded is None or file.recorded not in refused.subject.held:
+        return refused
+    return Write(
+        subject=refused.subject,
+        digest=file.recorded,
+        content=None,
+        patches=(),
+        forced=True,
     )
 
 

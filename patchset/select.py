@@ -36,12 +36,6 @@ def is_named(patch: Patch, names: Sequence[str]) -> bool:
     return patch.id in names or (patch.group is not None and patch.group in names)
 
 
-def unknown_names(names: Iterable[str], patches: Sequence[Patch]) -> tuple[str, ...]:
-    """Those that are neither the id nor the group of any patch."""
-    known = {patch.id for patch in patches} | {patch.group for patch in patches}
-    return tuple(sorted(name for name in set(names) if name not in known))
-
-
 def _by_versions(
     variants: Sequence[Patch],
     versions: Mapping[str, str],

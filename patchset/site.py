@@ -9,10 +9,8 @@ import re
 import stat
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-
-from packaging.version import InvalidVersion, Version
 
 from patchset.digest import from_record, of_bytes
 from patchset.errors import Problem
@@ -31,21 +29,16 @@ _LEFTOVER = re.compile(r"~.*")
 
 
 def find_distributions(
-    interpreter: Interpreter,
-    packages: Iterable[str],
-    assumed: Mapping[str, str],
+    interpreter: Interpreter, packages: Iterable[str]
 ) -> Environment:
-    """The environment with the provider of each import package that is installed.
-
-    `assumed` maps `<import package> <own version>` to the version that stands for it.
-    """
+    """The environment with the provider of each import package that is installed."""
     found: dict[str, Distribution] = {}
     notes: list[str] = []
     listings = [_list_site(site) for site in _all_sites(interpreter)]
     for package in sorted(set(packages)):
         distribution = _provider(package, listings, notes)
         if distribution is not None:
-            found[package] = _with_version(distribution, assumed)
+            found[package] = distribution
     notes.extend(
         f"{listing.site.path}: leftovers of an interrupted pip are ignored: "
         f"{', '.join(listing.leftovers)}"
@@ -396,28 +389,3 @@ def _foreign(package: str, site: Site, claim: _Claim) -> Problem:
         "which is not the environment's own",
         hint=hint,
     )
-
-
-def _with_version(
-    distribution: Distribution, assumed: Mapping[str, str]
-) -> Distribution:
-    own = distribution.version
-    stated = assumed.get(f"{distribution.package} {own}")
-    if stated is not None:
-        return replace(distribution, version=stated)
-    if distribution.obstacle is None and not _is_version(own):
-        problem = Problem(
-            kind="no-version",
-            message=f"{distribution.name} says version {own!r}, which is none",
-            hint=f"patchset apply --{distribution.package} V --assume-version",
-        )
-        return replace(distribution, obstacle=problem)
-    return distribution
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True

@@ -187,14 +187,18 @@ class Store:
 
     def save_aside(self, path: str, content: bytes) -> Path:
         """Keep bytes that a forced run replaces where no command of ours looks."""
-        digest = of_bytes(content).removeprefix("sha256:")
-        target = self.site / SAVED / f"{path}.{digest}"
+        target = self.saved_path(path, content)
         make_directory(target.parent, like=self.site)
         if not target.exists():
             temporary = stage(target, content, attributes_of(self.site, mode=0o644))
             temporary.replace(target)
             sync_directory(target.parent)
         return target
+
+    def saved_path(self, path: str, content: bytes) -> Path:
+        """Where `save_aside` keeps these bytes of that file."""
+        digest = of_bytes(content).removeprefix("sha256:")
+        return self.site / SAVED / f"{path}.{digest}"
 
     def _object(self, digest: Digest) -> Path:
         return self.root / "objects" / digest.removeprefix("sha256:")

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
 from patchset.catalogue import Catalogue, edit_digest
 from patchset.errors import PatchsetError, Problem, UsageError
 from patchset.interpreter import Interpreter
@@ -16,6 +14,7 @@ from patchset.model import (
     Adopted,
     Choice,
     Digest,
+    Distribution,
     Environment,
     Output,
     Patch,
@@ -41,6 +40,7 @@ from patchset.plan import (
 from patchset.select import choose
 from patchset.site import find_distributions, read_installed
 from patchset.store import Store
+from patchset.versions import is_version
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Survey:
     selection: Selection
     golden: Golden
     assumed: Mapping[str, str]
-    """`<import package> <own version>` → the version that the user states now."""
+    """`<import package> <own version>` → the version that the user says it is."""
 
     @cached_property
     def edit(self) -> Digest:
@@ -127,8 +127,13 @@ def take(
     selection: Selection | None = None,
     adopt: Sequence[str] = (),
     assume: Mapping[str, str] | None = None,
+    ignore_adopted: bool = False,
+    allow_nothing: bool = False,
 ) -> Survey:
     """Look at an environment; `selection` and `assume` are what the user says now.
+
+    `ignore_adopted` makes RECORD's bytes the base again, whatever was adopted;
+    `allow_nothing` accepts an environment without anything for us.
 
     Raises PatchsetError where none of the packages is installed and we keep nothing,
     where the state cannot be read, and for paths to adopt that are not drifted.
@@ -138,24 +143,22 @@ def take(
     patches = (*(p for c in catalogues for p in c.patches), *_kept(states, catalogues))
     packages = {name for one in patches for n in one.needs for name in n}
     packages |= {one.package for one in patches}
-    stated = {k: v for one in states.values() for k, v in one.ledger.assumed.items()}
-    environment = find_distributions(interpreter, packages, stated)
-    assumed = {
-        f"{name} {found.version}": (assume or {})[name]
-        for name, found in environment.distributions.items()
-        if name in (assume or {})
-    }
-    environment = _assuming(environment, assume or {})
-    if not _known(environment, patches) and not any(s.exists for s in states.values()):
+    environment = find_distributions(interpreter, packages)
+    assumed = _assumed(environment, states, assume or {})
+    environment = _with_versions(environment, assumed)
+    is_empty = not _known(environment, patches)
+    if is_empty and not allow_nothing and not any(s.exists for s in states.values()):
         raise _nothing_to_patch(interpreter, patches)
     unusable = {
-        name: one.obstacle.message if one.obstacle else f"version {one.version!r}"
+        name: one.obstacle.message
         for name, one in environment.distributions.items()
-        if not _is_version(one.version)
+        if one.obstacle is not None and not is_version(one.version)
     }
     versions = {k: v for k, v in environment.versions.items() if k not in unusable}
     choices = choose(patches, versions, chosen, unusable)
     subjects = _subjects(environment, states, choices)
+    if ignore_adopted:
+        subjects = tuple(replace(one, adopted=None) for one in subjects)
     return Survey(
         interpreter=interpreter,
         environment=environment,
@@ -166,6 +169,25 @@ def take(
         selection=chosen,
         golden={k: v for c in catalogues for k, v in c.golden.items()},
         assumed=assumed,
+    )
+
+
+def take_ledger(interpreter: Interpreter) -> Survey:
+    """A look at what the ledgers name, for `verify`: no catalogue, no patch text."""
+    states = {site.path: Store(Path(site.path)).read() for site in _own(interpreter)}
+    paths = {path for state in states.values() for path in state.ledger.files}
+    packages = {path.partition("/")[0] for path in paths}
+    environment = find_distributions(interpreter, packages)
+    return Survey(
+        interpreter=interpreter,
+        environment=environment,
+        patches=(),
+        choices=(),
+        subjects=_subjects(environment, states, ()),
+        states=states,
+        selection=_stored_selection(states),
+        golden={},
+        assumed={},
     )
 
 
@@ -185,17 +207,37 @@ def _stored_selection(states: Mapping[str, State]) -> Selection:
     return Selection()
 
 
-def _assuming(environment: Environment, assume: Mapping[str, str]) -> Environment:
-    """The environment with the versions that the user states now."""
-    changed = dict(environment.distributions)
-    for package, version in assume.items():
-        if package in changed:
-            found = changed[package]
-            obstacle = found.obstacle
-            if obstacle is not None and obstacle.kind == "no-version":
-                obstacle = None
-            changed[package] = replace(found, version=version, obstacle=obstacle)
-    return replace(environment, distributions=changed)
+def _assumed(
+    environment: Environment, states: Mapping[str, State], stated: Mapping[str, str]
+) -> Mapping[str, str]:
+    """`<import package> <own version>` → what stands for it, then or now."""
+    assumed = {k: v for one in states.values() for k, v in one.ledger.assumed.items()}
+    for name, found in environment.distributions.items():
+        if name in stated:
+            assumed[f"{name} {found.version}"] = stated[name]
+    return dict(sorted(assumed.items()))
+
+
+def _with_versions(environment: Environment, assumed: Mapping[str, str]) -> Environment:
+    found = {
+        name: _with_version(one, assumed.get(f"{name} {one.version}"))
+        for name, one in environment.distributions.items()
+    }
+    return replace(environment, distributions=found)
+
+
+def _with_version(distribution: Distribution, assumed: str | None) -> Distribution:
+    if assumed is not None:
+        return replace(distribution, version=assumed)
+    if distribution.obstacle is not None or is_version(distribution.version):
+        return distribution
+    problem = Problem(
+        kind="no-version",
+        message=f"{distribution.name} says version {distribution.version!r}: "
+        "found no version that can be compared",
+        hint=f"patchset apply --{distribution.package} V --assume-version",
+    )
+    return replace(distribution, obstacle=problem)
 
 
 def _kept(
@@ -381,11 +423,3 @@ def _nothing_to_patch(
             hint="patchset --python PATH status, with the environment that has them",
         )
     )
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True

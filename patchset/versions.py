@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 _UPPER = frozenset({"<", "<=", "==", "===", "~="})
 
@@ -15,6 +15,20 @@ def holds(specifier: str, version: str) -> bool:
     releases, and the same command would choose other patches on another machine.
     """
     return SpecifierSet(specifier).contains(Version(version), prereleases=True)
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is a version that can be compared."""
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+def is_unspecific(text: str) -> bool:
+    """Whether a version says nothing of the release that it was built from."""
+    return not is_version(text) or Version(text).is_devrelease
 
 
 def is_bounded(specifier: str) -> bool:

@@ -1,0 +1,99 @@
+"""Kimi-K2.5 passes EAGLE-3's interface on to its language model.
+
+With a DeepSeek-V2 implementation that supports EAGLE-3, Kimi-K2.5 still fails after the
+weights are loaded: the model runner asks the outermost model for the interface, and
+that is the multimodal wrapper `KimiK25ForConditionalGeneration`, not the language model
+in it. The wrapper needs the base class and two methods that delegate; its `forward`
+already returns whatever the language model returns.
+
+Useless without the patch of `deepseek_v2.py` in this group. Drop it with vLLM 0.18.0,
+whose wrapper delegates in the same way.
+"""
+
+import libcst as cst
+
+from patchset import edit
+
+TARGET = "vllm/model_executor/models/kimi_k25.py"
+GROUP = "eagle3-serving"
+NEEDS = {"vllm": ">=0.16.0,<0.18.0"}
+FIXED_IN = {"vllm": "0.18.0"}
+SYMPTOMS = [r"Model does not support EAGLE3 interface"]
+UPSTREAM = "https://github.com/vllm-project/vllm/pull/36361"
+TOUCHES = [
+    "<module>",
+    "KimiK25ForConditionalGeneration",
+    "KimiK25ForConditionalGeneration.get_eagle3_aux_hidden_state_layers",
+    "KimiK25ForConditionalGeneration.set_aux_hidden_state_layers",
+]
+
+_INTERFACES = "vllm.model_executor.models.interfaces"
+_WRAPPER = "KimiK25ForConditionalGeneration"
+_SET = "self.language_model.set_aux_hidden_state_layers(layers)"
+_GET = "return self.language_model.get_eagle3_aux_hidden_state_layers()"
+_METHODS = f"""
+def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
+    {_SET}
+
+def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
+    {_GET}
+"""
+
+
+def rewrite(module: cst.Module) -> cst.Module:
+    module = edit.within(
+        module, edit.MODULE, edit.extend_import(_INTERFACES, "SupportsEagle3")
+    )
+    return edit.within(
+        module,
+        _WRAPPER,
+        edit.add_base("SupportsEagle3"),
+        edit.add_members(_METHODS, after="compute_logits"),
+    )
+
+
+def fixed(module: cst.Module) -> bool:
+    return (
+        edit.imports(module, _INTERFACES, "SupportsEagle3")
+        and edit.has_base(module, _WRAPPER, "SupportsEagle3")
+        and edit.defines(module, _WRAPPER, "set_aux_hidden_state_layers")
+        and edit.defines(module, _WRAPPER, "get_eagle3_aux_hidden_state_layers")
+        and edit.count(module, f"{_WRAPPER}.set_aux_hidden_state_layers", _SET) == 1
+        and edit.count(module, f"{_WRAPPER}.get_eagle3_aux_hidden_state_layers", _GET)
+        == 1
+    )
+
+
+BEFORE = """\
+from vllm.model_executor.models.interfaces import (
+    SupportsMultiModal,
+    SupportsPP,
+)
+
+
+class KimiK25ForConditionalGeneration(
+    Module, SupportsMultiModal, SupportsPP
+):
+    def compute_logits(self, hidden_states):
+        return self.language_model.compute_logits(hidden_states)
+"""
+AFTER = """\
+from vllm.model_executor.models.interfaces import (
+    SupportsMultiModal,
+    SupportsPP,
+    SupportsEagle3,
+)
+
+
+class KimiK25ForConditionalGeneration(
+    Module, SupportsMultiModal, SupportsPP, SupportsEagle3
+):
+    def compute_logits(self, hidden_states):
+        return self.language_model.compute_logits(hidden_states)
+
+    def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
+        self.language_model.set_aux_hidden_state_layers(layers)
+
+    def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
+        return self.language_model.get_eagle3_aux_hidden_state_layers()
+"""

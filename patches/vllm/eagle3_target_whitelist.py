@@ -1,0 +1,63 @@
+"""EAGLE-3 accepts Kimi-K2 and DeepSeek-V3 target models.
+
+`LLM(..., speculative_config={"method": "eagle3", ...})` fails at once, before anything
+is loaded: the speculative config keeps a list of the model types that EAGLE-3 may have
+as target, and neither `kimi_k2` (the text part of Kimi-K2 and Kimi-K2.5) nor
+`deepseek_v3` is in it. The list states what upstream has tried, not what the code can
+do: nothing later in the engine asks for the model type again. An entry matches any
+model type that contains it.
+
+The model itself must also hand out its auxiliary hidden states: apply the whole group.
+Drop this with vLLM 0.18.0, whose list has both; 0.22.0 has no list any more.
+"""
+
+import libcst as cst
+
+from patchset import edit
+
+TARGET = "vllm/config/speculative.py"
+GROUP = "eagle3-serving"
+NEEDS = {"vllm": ">=0.11.0,<0.17.0"}
+FIXED_IN = {"vllm": "0.18.0"}
+SYMPTOMS = [
+    r"Eagle3 is only supported for .* models\..*model_type='(kimi_k2|deepseek_v3)'",
+]
+UPSTREAM = "https://github.com/vllm-project/vllm/pull/36361"
+TOUCHES = ["SpeculativeConfig._verify_args"]
+
+_CHECK = "SpeculativeConfig._verify_args"
+_LIST = "eagle3_target_supported"
+
+
+def rewrite(module: cst.Module) -> cst.Module:
+    return edit.within(
+        module, _CHECK, edit.extend_list(_LIST, "kimi_k2", "deepseek_v3")
+    )
+
+
+def fixed(module: cst.Module) -> bool:
+    return edit.holds(module, _CHECK, _LIST, "kimi_k2", "deepseek_v3")
+
+
+BEFORE = """\
+class SpeculativeConfig:
+    def _verify_args(self):
+        eagle3_target_supported = [
+            "llama",
+            "afmoe",
+        ]
+        if self.model_type not in eagle3_target_supported:
+            raise ValueError(self.model_type)
+"""
+AFTER = """\
+class SpeculativeConfig:
+    def _verify_args(self):
+        eagle3_target_supported = [
+            "llama",
+            "afmoe",
+            "kimi_k2",
+            "deepseek_v3",
+        ]
+        if self.model_type not in eagle3_target_supported:
+            raise ValueError(self.model_type)
+"""

@@ -1,0 +1,304 @@
+"""`apply` and `revert`: one function with different wanted patches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from patchset import documents
+from patchset.cli.session import (
+    Session,
+    assumable,
+    check_versions,
+    guarded,
+    json_option,
+    note,
+    show,
+    show_errors,
+    version_options,
+)
+from patchset.errors import Problem, UsageError
+from patchset.execute import Plan, carry_out, make_plan, next_ledgers
+from patchset.model import FINE, Choice, PatchState, Selection, Subject
+from patchset.select import is_named
+from patchset.store import Store
+from patchset.survey import Survey
+
+_NAMES = "ID_OR_GROUP"
+
+
+def _apply(
+    session: Session,
+    *,
+    vllm: str | None,
+    speculators: str | None,
+    only: tuple[str, ...],
+    plus: tuple[str, ...],
+    default: bool,
+    dry_run: bool,
+    diff: bool,
+    adopt: tuple[str, ...],
+    assume_version: bool,
+    as_json: bool,
+) -> int:
+    """Bring the environment to the wanted state: all of it, or nothing.
+
+    Applies what is missing, redoes what is outdated, takes out what is no longer
+    declared. A second run writes nothing. After an upgrade, the same command selects
+    anew for the new versions.
+    """
+    if default and (only or plus):
+        raise UsageError(
+            Problem(
+                kind="usage",
+                message="--default ends a selection, and --only or --with sets one",
+                hint="patchset apply --default",
+            )
+        )
+    stated = {"vllm": vllm, "speculators": speculators}
+    selection = _selection(only, plus, default=default)
+    with session.lock(exclusive=not dry_run):
+        survey = session.take(selection=selection)
+        check_names(survey, (*only, *plus))
+        assume = assumable(survey, stated) if assume_version else {}
+        if assume or adopt:
+            survey = session.take(selection=selection, adopt=adopt, assume=assume)
+        session.introduce(survey)
+        check_versions(survey, stated, assume=assume_version)
+        plan = make_plan(survey, progress=None if as_json else _progress)
+        if diff:
+            _print_diff(plan, stderr=as_json)
+        if dry_run:
+            return _rehearsed(session, survey, plan, as_json=as_json)
+        carry_out(survey, plan, ledgers=next_ledgers(survey, plan))
+        after = session.take()
+    untested = any(row.state is PatchState.UNTESTED for row in after.patch_rows)
+    ok = documents.is_well(after)
+    _tell(session, after, plan, ok=ok, verb="patched", as_json=as_json)
+    return 0 if ok and not untested else 1
+
+
+def _revert(
+    session: Session, *, names: tuple[str, ...], force: bool, as_json: bool
+) -> int:
+    """Put the base bytes back: all of them, or without the named patches.
+
+    `--force` puts back pristine bytes whatever was done to a file by hand; a copy of
+    what it replaces is kept beside the site's packages.
+    """
+    with session.lock(exclusive=True):
+        if names:
+            survey = session.take()
+            check_names(survey, names)
+            selection = _without(survey, names)
+            survey = session.take(selection=selection, ignore_adopted=force)
+        else:
+            survey = _unwanted(
+                session.take(selection=Selection(), ignore_adopted=force)
+            )
+        session.introduce(survey)
+        plan = make_plan(survey, force=force)
+        ledgers = next_ledgers(survey, plan)
+        carry_out(survey, plan, ledgers=ledgers)
+        _tell_adopted(plan)
+        if not names:
+            for site in survey.states:
+                Store(Path(site)).remove()
+        after = session.take(allow_nothing=True)
+    # A survey after a full revert finds what could be applied: that is no failure.
+    gone = {PatchState.PENDING, PatchState.UNTESTED} | FINE - {PatchState.APPLIED}
+    ok = all(
+        row.state in gone
+        for row in after.patch_rows
+        if not names or row.patch is None or is_named(row.patch, names)
+    )
+    _tell(session, after, plan, ok=ok, verb="put back", as_json=as_json)
+    return 0 if ok else 1
+
+
+# --- selection -------------------------------------------------------------------
+
+
+def _selection(
+    only: tuple[str, ...], plus: tuple[str, ...], *, default: bool
+) -> Selection | None:
+    """What the options say; None where they say nothing, and the old one stays."""
+    if default:
+        return Selection()
+    if not only and not plus:
+        return None
+    return Selection(
+        only=tuple(sorted(set(only))) if only else None, plus=tuple(sorted(set(plus)))
+    )
+
+
+def _without(survey: Survey, names: Sequence[str]) -> Selection:
+    old = survey.selection
+    return replace(
+        old,
+        plus=tuple(one for one in old.plus if one not in names),
+        without=tuple(sorted({*old.without, *names})),
+    )
+
+
+def check_names(survey: Survey, names: Sequence[str]) -> None:
+    """Raise UsageError for the names that are neither a patch nor a group."""
+    known = {one.id for one in survey.patches} | {row.id for row in survey.patch_rows}
+    known |= {one.group for one in survey.patches if one.group is not None}
+    unknown = sorted(set(names) - known)
+    if unknown:
+        raise UsageError(*(documents.unknown_patch(one, known) for one in unknown))
+
+
+def _unwanted(survey: Survey) -> Survey:
+    """The survey of an environment in which no patch is wanted."""
+    choices = tuple(
+        Choice(patch=one.patch, state=PatchState.UNSELECTED) for one in survey.choices
+    )
+    subjects = tuple(
+        replace(one, wanted=())
+        for one in survey.subjects
+        if one.entry is not None or _is_ours(one) or one.interrupted
+    )
+    return replace(survey, choices=choices, subjects=subjects)
+
+
+def _is_ours(subject: Subject) -> bool:
+    return subject.file.digest in subject.outputs
+
+
+# --- output ----------------------------------------------------------------------
+
+
+def _progress(path: str) -> None:
+    note(f"rewriting {path}")
+
+
+def _print_diff(plan: Plan, *, stderr: bool) -> None:
+    from patchset.cli.look import print_diffs  # noqa: PLC0415 - shared with `diff`
+
+    print_diffs(plan.writes, stderr=stderr)
+
+
+def _rehearsed(session: Session, survey: Survey, plan: Plan, *, as_json: bool) -> int:
+    """The end of a dry run: 3 where it would be refused, 1 where it would write."""
+    changed = [one.subject.file.path for one in plan.writes]
+    code = 3 if plan.problems else int(bool(changed) or not documents.is_well(survey))
+    problems = [session.hinted(one) for one in plan.problems]
+    if as_json:
+        document = documents.change(
+            survey, ok=code == 0, changed=changed, errors=problems
+        )
+        click.echo(documents.dump(document))
+    else:
+        for path in changed:
+            click.echo(f"would patch {path}")
+        if not changed and not problems:
+            click.echo("nothing to do")
+    show_errors(session, plan.problems)
+    return code
+
+
+def _tell(
+    session: Session,
+    after: Survey,
+    plan: Plan,
+    *,
+    ok: bool,
+    verb: str,
+    as_json: bool,
+) -> None:
+    changed = [one.subject.file.path for one in plan.writes]
+    problems = [session.hinted(one) for one in documents.problems(after)]
+    if as_json:
+        document = documents.change(after, ok=ok, changed=changed, errors=problems)
+        click.echo(documents.dump(document))
+        return
+    from patchset import report  # noqa: PLC0415 - people are spoken to
+
+    for write in plan.writes:
+        click.echo(f"{verb} {write.subject.file.path}")
+        link = write.subject.file.attributes and write.subject.file.attributes.link
+        if link and write.patches:
+            note(f"note: {write.subject.file.path} was a link to {link}: untouched")
+    show(report.outcome(after, len(changed), verb))
+    for row in after.patch_rows:
+        if row.state in {PatchState.OBSOLETE, PatchState.UNTESTED}:
+            note(f"{row.state.value}: {row.id}: {row.reason}")
+    tell_opt_in(after)
+    show_errors(session, problems)
+
+
+def _tell_adopted(plan: Plan) -> None:
+    for write in plan.writes:
+        subject = write.subject
+        if subject.adopted is not None and write.digest == subject.adopted:
+            note(f"note: {subject.file.path}: the base that you adopted, not pristine")
+        if write.forced:
+            saved = Store(Path(subject.file.site)).saved_path(
+                subject.file.path, subject.file.content or b""
+            )
+            note(f"saved: {saved}")
+
+
+def tell_opt_in(survey: Survey) -> None:
+    """One line for all patches that are never applied unasked."""
+    names = [
+        row.id
+        for row in survey.patch_rows
+        if row.state is PatchState.UNSELECTED and row.patch and row.patch.opt_in
+    ]
+    if names:
+        note(f"opt-in, not applied: {', '.join(names)} (patchset apply --with ID)")
+
+
+# --- commands --------------------------------------------------------------------
+
+
+def _apply_command(name: str) -> click.Command:
+    options = [
+        version_options,
+        click.option(
+            "--only", multiple=True, metavar=_NAMES, help="Only these patches."
+        ),
+        click.option(
+            "--with",
+            "plus",
+            multiple=True,
+            metavar=_NAMES,
+            help="Also these opt-in or untested patches.",
+        ),
+        click.option("--default", is_flag=True, help="End the kept selection."),
+        click.option("--dry-run", is_flag=True, help="Say what would be done."),
+        click.option("--diff", is_flag=True, help="Print the diff, too."),
+        click.option(
+            "--adopt",
+            multiple=True,
+            metavar="PATH",
+            help="Make the bytes of this drifted file the base.",
+        ),
+        click.option(
+            "--assume-version",
+            is_flag=True,
+            help="Take the stated version for a build whose own says nothing.",
+        ),
+        json_option,
+    ]
+    command = guarded(_apply)
+    for option in reversed(options):
+        command = option(command)
+    return click.command(name=name, help=_apply.__doc__)(command)
+
+
+apply_command = _apply_command("apply")
+reapply_command = _apply_command("reapply")
+revert_command = click.command(name="revert", help=_revert.__doc__)(
+    click.argument("names", nargs=-1, metavar=f"[{_NAMES}]...")(
+        click.option(
+            "--force", is_flag=True, help="Pristine bytes, whatever there is."
+        )(json_option(guarded(_revert)))
+    )
+)
