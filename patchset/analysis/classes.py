@@ -17,7 +17,6 @@ from patchset.analysis.things import (
     External,
     Target,
     Unknown,
-    ValueRef,
 )
 
 Ancestor: TypeAlias = ClassRef | External | Unknown
@@ -55,9 +54,6 @@ class Classes:
     resolver: Resolver
     _scopes: dict[ClassRef, Scope] = field(default_factory=dict)
     _orders: dict[ClassRef, tuple[Ancestor, ...]] = field(default_factory=dict)
-    _attributes: dict[ClassRef, dict[str, list[ValueRef]] | None] = field(
-        default_factory=dict
-    )
 
     def scope(self, cls: ClassRef) -> Scope:
         """Return the names that the class body binds."""
@@ -167,49 +163,11 @@ class Classes:
         bindings = [
             each
             for each in self.scope(cls).final.get(name, ())
-            if not each.typing and not _is_bare(each.bound)
+            if not each.typing and not is_bare(each.bound)
         ]
         if not bindings:
             return ()
         return self.resolver.bindings(cls.module, bindings, owner=cls)
-
-    def attributes(self, cls: ClassRef, name: str) -> tuple[ValueRef, ...] | None:
-        """Return what instances of the class are given as `name`, in any ancestor.
-
-        From annotations in class bodies and from `self.name = …` in methods. None
-        where an ancestor makes attributes in a way that cannot be read.
-        """
-        found: list[ValueRef] = []
-        for each in self.order(cls):
-            if not isinstance(each, ClassRef):
-                continue
-            own = self._own_attributes(each)
-            if own is None:
-                return None
-            found.extend(own.get(name, ()))
-        return tuple(found)
-
-    def _own_attributes(self, cls: ClassRef) -> dict[str, list[ValueRef]] | None:
-        if cls not in self._attributes:
-            self._attributes[cls] = self._collect(cls)
-        return self._attributes[cls]
-
-    def _collect(self, cls: ClassRef) -> dict[str, list[ValueRef]] | None:
-        scope = self.scope(cls)
-        if {"__getattr__", "__getattribute__"} & scope.final.keys():
-            return None
-        found: dict[str, list[ValueRef]] = {}
-        for name, bindings in scope.final.items():
-            for each in bindings:
-                if isinstance(each.bound, Value) and each.bound.annotation is not None:
-                    value = ValueRef(cls.module, None, each.bound.annotation, cls)
-                    found.setdefault(name, []).append(value)
-                elif _is_bare(each.bound):
-                    found.setdefault(name, []).append(ValueRef(cls.module, None))
-        for method in methods(cls.node):
-            if not _assigned_to_self(cls, method, found):
-                return None
-        return found
 
 
 def methods(node: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -229,60 +187,10 @@ def first_parameter(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
     return parameters[0].arg if parameters else None
 
 
-def _is_bare(bound: object) -> bool:
+def is_bare(bound: object) -> bool:
+    """Whether it is an annotation without a value: no name at run time."""
     return (
         isinstance(bound, Value)
         and bound.value is None
         and bound.annotation is not None
     )
-
-
-def _assigned_to_self(
-    cls: ClassRef,
-    method: ast.FunctionDef | ast.AsyncFunctionDef,
-    found: dict[str, list[ValueRef]],
-) -> bool:
-    """Note what the method gives to its `self`; False where that cannot be read."""
-    self_ = first_parameter(method)
-
-    def note(target: ast.expr, value: ast.expr | None, kind: ast.expr | None) -> None:
-        match target:
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self_:
-                ref = ValueRef(cls.module, value, kind, cls)
-                found.setdefault(attr, []).append(ref)
-            case ast.Tuple(elts=elts) | ast.List(elts=elts):
-                for each in elts:
-                    note(each, None, None)
-            case ast.Starred(value=inner):
-                note(inner, None, None)
-
-    for node in ast.walk(method):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    note(target, value, None)
-            case ast.AnnAssign(target=target, value=value, annotation=annotation):
-                note(target, value, annotation)
-            case ast.For(target=target) | ast.AsyncFor(target=target):
-                note(target, None, None)
-            case ast.withitem(optional_vars=ast.expr() as target):
-                note(target, None, None)
-            case ast.Call(
-                func=ast.Name(id="setattr"), args=[ast.Name(id=name), what, *_]
-            ):
-                if name == self_:
-                    if not isinstance(what, ast.Constant):
-                        return False
-                    found.setdefault(str(what.value), []).append(
-                        ValueRef(cls.module, None, None, cls)
-                    )
-            case ast.Attribute(value=ast.Name(id=name), attr="__dict__"):
-                if name == self_ and not isinstance(node.ctx, ast.Load):
-                    return False
-            case ast.Call(
-                func=ast.Attribute(
-                    value=ast.Attribute(attr="__dict__"), attr="update" | "setdefault"
-                )
-            ):
-                return False
-    return True

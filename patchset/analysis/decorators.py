@@ -12,17 +12,36 @@ from patchset.analysis.scope import FunctionNode
 from patchset.analysis.things import External, FunctionRef, Target
 
 KEEPS = frozenset(
-    """
-    abc.abstractmethod contextlib.asynccontextmanager contextlib.contextmanager
-    dataclasses.dataclass enum.unique functools.cache functools.lru_cache
-    functools.singledispatch functools.total_ordering functools.wraps
-    torch.compile torch.inference_mode torch.no_grad torch._dynamo.disable
-    torch.compiler.disable torch.jit.ignore torch.jit.unused
-    typing.final typing.no_type_check typing.override typing.overload
-    typing.runtime_checkable typing_extensions.deprecated typing_extensions.final
-    typing_extensions.overload typing_extensions.override
-    typing_extensions.runtime_checkable warnings.deprecated
-    """.split()
+    {
+        "abc.abstractmethod",
+        "contextlib.asynccontextmanager",
+        "contextlib.contextmanager",
+        "dataclasses.dataclass",
+        "enum.unique",
+        "functools.cache",
+        "functools.lru_cache",
+        "functools.singledispatch",
+        "functools.total_ordering",
+        "functools.wraps",
+        "torch.compile",
+        "torch.inference_mode",
+        "torch.no_grad",
+        "torch._dynamo.disable",
+        "torch.compiler.disable",
+        "torch.jit.ignore",
+        "torch.jit.unused",
+        "typing.final",
+        "typing.no_type_check",
+        "typing.override",
+        "typing.overload",
+        "typing.runtime_checkable",
+        "typing_extensions.deprecated",
+        "typing_extensions.final",
+        "typing_extensions.overload",
+        "typing_extensions.override",
+        "typing_extensions.runtime_checkable",
+        "warnings.deprecated",
+    }
 )
 """Decorators after which the call takes what it took before."""
 
@@ -172,6 +191,8 @@ def _hands_on(node: FunctionNode, given: str) -> bool:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 if each is not node and _passes_on(each, given):
                     return True
+            case _:
+                pass
     return False
 
 
@@ -196,6 +217,8 @@ def _passes_on(wrapper: FunctionNode, given: str) -> bool:
                     arguments.kwarg.arg,
                 ):
                     return True
+            case _:
+                pass
     return False
 
 

@@ -11,6 +11,7 @@ from patchset.analysis.findings import Cure, Finding, with_cures
 from patchset.analysis.modules import Program, module_name
 from patchset.analysis.scope import Import
 from patchset.analysis.source import Source, python_files
+from patchset.analysis.uses import Uses
 from patchset.analysis.values import Values
 
 
@@ -58,8 +59,7 @@ def diagnose(
     findings: list[Finding] = []
     for module in modules:
         binder = Binder(
-            values=values,
-            module=module,
+            uses=Uses(values=values, module=module),
             libraries=frozenset({library}),
             subclassed=subclassed,
         )

@@ -45,9 +45,7 @@ class Frame:
 
 def module_frame(module: Module) -> Frame:
     """Return the frame of a module's top level."""
-    tree = module.tree
-    asked = _narrowed(tree.body) if tree is not None else frozenset()
-    return Frame(module=module, scope=module.scope, narrowed=asked)
+    return Frame(module=module, scope=module.scope)
 
 
 def class_frame(outer: Frame, node: ast.ClassDef) -> Frame:
@@ -79,7 +77,7 @@ def function_frame(outer: Frame, node: FunctionNode, owner: ClassRef | None) -> 
 
 
 def inner_frame(outer: Frame, node: ast.expr) -> Frame:
-    """Return the frame inside a lambda or comprehension, whose names are not followed."""
+    """Return the frame in a lambda or comprehension, whose names are not followed."""
     names: set[str] = set()
     if isinstance(node, ast.Lambda):
         arguments = node.args
@@ -132,4 +130,6 @@ def _narrowed(body: Iterable[ast.AST]) -> frozenset[str]:
                     found.add(ast.unparse(one))
                 case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[one])):
                     found.add(ast.unparse(one))
+                case _:
+                    pass
     return frozenset(found)

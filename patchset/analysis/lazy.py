@@ -58,6 +58,8 @@ def _table(module: Module, name: str) -> dict[str, tuple[str, str | None] | None
                 for item in elts:
                     if isinstance(item, ast.Constant) and isinstance(item.value, str):
                         table[item.value] = None
+            case _:
+                pass
     return table
 
 

@@ -27,9 +27,21 @@ Seen = frozenset[tuple[str, str]]
 NOWHERE: Seen = frozenset()
 BUILTINS = frozenset(dir(builtins))
 SPECIAL = frozenset(
-    "__name__ __file__ __doc__ __path__ __spec__ __package__ __loader__ __dict__ "
-    "__builtins__ __cached__ __annotations__".split()
+    {
+        "__name__",
+        "__file__",
+        "__doc__",
+        "__path__",
+        "__spec__",
+        "__package__",
+        "__loader__",
+        "__dict__",
+        "__builtins__",
+        "__cached__",
+        "__annotations__",
+    }
 )
+"""Names that every module has."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -180,7 +192,6 @@ class Resolver:
                 return (ValueRef(module, value, None, owner),)
             case Value(value=value, annotation=annotation):
                 return (ValueRef(module, value, annotation, owner),)
-        return (UNKNOWN,)
 
     def _starred(
         self, module: Module, name: str, *, typing: bool, seen: Seen

@@ -64,13 +64,14 @@ class Wheel:
     def _folders(self) -> dict[str, set[str]]:
         folders: dict[str, set[str]] = {}
         for name in self._zip.namelist():
-            while name:
-                parent, _, last = name.rstrip("/").rpartition("/")
+            path = name.rstrip("/")
+            while path:
+                parent, _, last = path.rpartition("/")
                 known = folders.setdefault(parent, set())
                 if last in known:
                     break
                 known.add(last)
-                name = parent
+                path = parent
         return folders
 
     def read(self, path: str) -> bytes | None:

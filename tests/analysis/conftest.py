@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
+
+import pytest
 
 from patchset.analysis.doctor import diagnose
 from patchset.analysis.findings import Finding
 from patchset.analysis.source import Directory
+
+Row = tuple[str, int, str]
 
 EXPECTED = re.compile(r"#! (.+)$")
 
@@ -22,15 +26,7 @@ def write(root: Path, files: Mapping[str, str]) -> Directory:
     return Directory(root=root)
 
 
-def findings(
-    root: Path, library: Mapping[str, str], client: Mapping[str, str]
-) -> tuple[Finding, ...]:
-    whole = {"lib/__init__.py": "", "app/__init__.py": "", **library, **client}
-    source = write(root, whole)
-    return diagnose("app", "lib", {"app": source, "lib": source}).findings
-
-
-def expected(client: Mapping[str, str]) -> list[tuple[str, int, str]]:
+def expected(client: Mapping[str, str]) -> list[Row]:
     """Return path, line and `kind found` of each mark in the client's text."""
     found = []
     for path, text in client.items():
@@ -42,5 +38,23 @@ def expected(client: Mapping[str, str]) -> list[tuple[str, int, str]]:
     return sorted(found)
 
 
-def actual(found: tuple[Finding, ...]) -> list[tuple[str, int, str]]:
+def actual(found: tuple[Finding, ...]) -> list[Row]:
     return sorted((f.path, f.line, f"{f.kind.value} {f.found}") for f in found)
+
+
+Judge = Callable[[Mapping[str, str], Mapping[str, str]], tuple[list[Row], list[Row]]]
+
+
+@pytest.fixture
+def judge(tmp_path: Path) -> Judge:
+    """Return what was found and what was expected, for a library and a client."""
+
+    def run(
+        library: Mapping[str, str], client: Mapping[str, str]
+    ) -> tuple[list[Row], list[Row]]:
+        whole = {"lib/__init__.py": "", "app/__init__.py": "", **library, **client}
+        source = write(tmp_path, whole)
+        found = diagnose("app", "lib", {"app": source, "lib": source}).findings
+        return actual(found), expected(client)
+
+    return run
