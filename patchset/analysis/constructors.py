@@ -17,7 +17,8 @@ UNJUDGED_BASES = frozenset(
         for name in ("str", "int", "tuple", "dict", "list", "Exception")
     }
 )
-OPEN_BASES = frozenset({"typing.Protocol", "typing_extensions.Protocol", "abc.ABC"})
+PROTOCOLS = frozenset({"typing.Protocol", "typing_extensions.Protocol"})
+OPEN_BASES = PROTOCOLS | {"abc.ABC"}
 
 
 @dataclass(eq=False, kw_only=True)
