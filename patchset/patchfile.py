@@ -141,13 +141,19 @@ class _Reader:
         """The literals of the known names; functions and imports are checked too."""
         fields: dict[str, Any] = {}
         functions = set()
+        unknown: list[str] = []
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
                 functions.add(node.name)
             elif isinstance(node, ast.Import | ast.ImportFrom):
                 self._imports(node)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
-                self._assignment(node, fields)
+                unknown += self._assignment(node, fields)
+        if unknown:
+            wanted = (
+                f"{', '.join(sorted(FIELDS))}; a patch's own constants begin with _"
+            )
+            self.fail("unknown name", ", ".join(unknown), wanted)
         for name in FUNCTIONS:
             if name not in functions:
                 self.fail(name, "nothing", f"def {name}(module: cst.Module)")
@@ -155,19 +161,20 @@ class _Reader:
 
     def _assignment(
         self, node: ast.Assign | ast.AnnAssign, fields: dict[str, Any]
-    ) -> None:
+    ) -> list[str]:
+        """Keep a literal; give back the names in capitals that mean nothing to us."""
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            if not isinstance(target, ast.Name) or not target.id.isupper():
-                continue
-            if target.id not in FIELDS:
-                if not target.id.startswith("_"):
-                    self.fail(target.id, "an unknown name", ", ".join(sorted(FIELDS)))
-                continue
+        names = [one.id for one in targets if isinstance(one, ast.Name)]
+        for name in FIELDS.intersection(names):
             try:
-                fields[target.id] = ast.literal_eval(node.value or ast.Constant(None))
+                fields[name] = ast.literal_eval(node.value or ast.Constant(None))
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                self.fail(target.id, f"an expression, line {node.lineno}", "a literal")
+                self.fail(name, f"an expression, line {node.lineno}", "a literal")
+        return [
+            name
+            for name in names
+            if name.isupper() and name not in FIELDS and not name.startswith("_")
+        ]
 
     def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):

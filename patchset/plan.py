@@ -223,7 +223,7 @@ def _patch_state(
         return PatchState.PENDING, "a run was interrupted"
     if subject.entry is not None and subject.own_output is None:
         return PatchState.PENDING, "the file was reinstalled"
-    return PatchState.PENDING, "not applied yet"
+    return PatchState.PENDING, None
 
 
 def _applied_state(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.table import Table
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from patchset.documents import is_verified, is_well
 from patchset.errors import Problem
-from patchset.model import FINE, FileState, Patch, PatchState
+from patchset.model import FileState, Patch, PatchState
 from patchset.plan import FileRow, PatchRow
 from patchset.survey import Survey
 
@@ -48,16 +48,16 @@ def status(survey: Survey, command: str) -> RenderableType:
     parts: list[RenderableType] = [_verdict(survey), Text(_versions(survey), "dim")]
     parts.extend(_groups(survey.patch_rows))
     if survey.file_rows:
-        parts.append(Padding(_files(survey.file_rows), (1, 0, 0, 0)))
+        parts.extend([Text(), _files(survey.file_rows)])
     if not is_well(survey) and command:
         parts.append(_next(command))
     return Group(*parts)
 
 
-def outcome(survey: Survey, changed: int, verb: str) -> RenderableType:
+def outcome(survey: Survey, changed: int) -> RenderableType:
     """One line: what was done, and what is true now."""
     files = "1 file" if changed == 1 else f"{changed} files"
-    done = f"{verb} {files}; " if changed else "nothing to do; "
+    done = f"changed {files}; " if changed else "nothing to do; "
     return Text.assemble(done, _verdict(survey))
 
 
@@ -167,31 +167,49 @@ def _groups(rows: Sequence[PatchRow]) -> Iterable[RenderableType]:
         group = row.patch.group if row.patch is not None else None
         groups.setdefault(group or "other patches", []).append(row)
     for name, members in groups.items():
-        table = Table.grid(padding=(0, 1))
-        for _ in range(3):
-            table.add_column(no_wrap=True)
+        yield Text(f"\n{name}", "bold")
         for row in members:
             mark, style = _MARKS[row.state]
-            table.add_row(
-                Text(f" {mark}", style), Text(row.state.value, style), Text(row.id)
-            )
-            if row.reason and not (row.state in FINE and row.state.value == "applied"):
-                table.add_row(
-                    "", "", Text(row.reason, "dim", no_wrap=False, overflow="fold")
-                )
-        yield Padding(Group(Text(name, "bold"), table), (1, 0, 0, 0))
+            yield _line(f" {mark} {row.state.value}", style, row.id, row.reason)
 
 
 def _files(rows: Sequence[FileRow]) -> RenderableType:
-    table = Table.grid(padding=(0, 1))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    lines: list[RenderableType] = [Text("files", "bold")]
     for row in rows:
-        name = row.subject.file.path
-        note = " (base adopted)" if row.subject.adopted else ""
-        state = Text(f"   {row.state.value}", _FILE_STYLES[row.state])
-        table.add_row(state, Text(f"{name}{note}"))
-    return Group(Text("files", "bold"), table)
+        note = "base adopted" if row.subject.adopted else None
+        style = _FILE_STYLES[row.state]
+        path = row.subject.file.path
+        lines.append(_line(f"   {row.state.value}", style, path, note))
+    return Group(*lines)
+
+
+_STATE_WIDTH = len(" ! interrupted ")
+
+
+def _line(state: str, style: str, name: str, reason: str | None) -> RenderableType:
+    """State and name; the reason beside them where it fits, else below them."""
+    text = Text.assemble((state.ljust(_STATE_WIDTH), style), name)
+    return text if not reason else _WithReason(text, Text(reason, "dim"))
+
+
+class _WithReason:
+    """A line and its reason, laid out for the width that there is."""
+
+    def __init__(self, line: Text, reason: Text) -> None:
+        self._line = line
+        self._reason = reason
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterable[RenderableType]:
+        del console
+        gap = "  "
+        width = self._line.cell_len + len(gap) + self._reason.cell_len
+        if width <= options.max_width:
+            yield Text.assemble(self._line, gap, self._reason)
+        else:
+            yield self._line
+            yield Padding(self._reason, (0, 0, 0, _STATE_WIDTH), expand=False)
 
 
 def _next(command: str) -> Text:

@@ -35,13 +35,13 @@ TOUCHES = [
     "_leaving_nothing_behind.call",
 ]
 
-GENERATOR = "VllmHiddenStatesGenerator"
-GENERATE = "VllmHiddenStatesGenerator.generate"
-DECORATOR = "_leaving_nothing_behind"
-FUNCTION = f'''
+_GENERATOR = "VllmHiddenStatesGenerator"
+_GENERATE = "VllmHiddenStatesGenerator.generate"
+_DECORATOR = "_leaving_nothing_behind"
+_FUNCTION = f'''
 
 
-def {DECORATOR}(generate):
+def {_DECORATOR}(generate):
     """Whatever ends a call, no request and no captured state outlives it."""
 
     @functools.wraps(generate)
@@ -53,7 +53,7 @@ def {DECORATOR}(generate):
 
     return call
 '''
-METHOD = '''
+_METHOD = '''
 def _forget_requests(self):
     """Take every request out of the scheduler, and have the workers forget them."""
     self.scheduler.finish_requests(
@@ -70,15 +70,15 @@ def _forget_requests(self):
     except Exception as error:  # noqa: BLE001
         log.warning(f"A worker may keep requests of this call: {error}")
 '''
-LOOP = """
+_LOOP = """
 while (scheduler_output := self.scheduler.schedule()).total_num_scheduled_tokens > 0:
     ...
 """
-LAST_OUTPUT = """
+_LAST_OUTPUT = """
 # Schedules nothing: the workers learn from it that the last requests are over.
 self.executor.collective_rpc("execute_model", args=(scheduler_output,))
 """
-TELL = 'self.executor.collective_rpc("execute_model", args=(scheduler_output,))'
+_TELL = 'self.executor.collective_rpc("execute_model", args=(scheduler_output,))'
 
 
 def rewrite(module: cst.Module) -> cst.Module:
@@ -86,25 +86,27 @@ def rewrite(module: cst.Module) -> cst.Module:
         module,
         edit.MODULE,
         edit.replace("import torch", "import functools\n\nimport torch"),
-        edit.insert_after("log = PipelineLogger(__name__)", FUNCTION),
+        edit.insert_after("log = PipelineLogger(__name__)", _FUNCTION),
     )
-    module = edit.within(module, GENERATOR, edit.add_members(METHOD, after="generate"))
+    module = edit.within(
+        module, _GENERATOR, edit.add_members(_METHOD, after="generate")
+    )
     return edit.within(
         module,
-        GENERATE,
-        edit.add_decorator(DECORATOR),
-        edit.insert_after(LOOP, LAST_OUTPUT),
+        _GENERATE,
+        edit.add_decorator(_DECORATOR),
+        edit.insert_after(_LOOP, _LAST_OUTPUT),
     )
 
 
 def fixed(module: cst.Module) -> bool:
     return (
         edit.count(module, edit.MODULE, "import functools") == 1
-        and edit.defines(module, edit.MODULE, DECORATOR)
-        and edit.defines(module, DECORATOR, "call")
-        and edit.defines(module, GENERATOR, "_forget_requests")
-        and edit.count(module, GENERATE, DECORATOR) == 1
-        and edit.count(module, GENERATE, TELL) == 1
+        and edit.defines(module, edit.MODULE, _DECORATOR)
+        and edit.defines(module, _DECORATOR, "call")
+        and edit.defines(module, _GENERATOR, "_forget_requests")
+        and edit.has_decorator(module, _GENERATE, _DECORATOR)
+        and edit.count(module, _GENERATE, _TELL) == 1
     )
 
 

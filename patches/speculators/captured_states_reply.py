@@ -20,20 +20,20 @@ SYMPTOMS = [r"Boolean value of Tensor with more than one value is ambiguous"]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/225"
 TOUCHES = ["VllmHiddenStatesGenerator.generate"]
 
-GENERATE = "VllmHiddenStatesGenerator.generate"
-CURED = "aux_hidden_states = captured_states_list"
+_GENERATE = "VllmHiddenStatesGenerator.generate"
+_CURED = "aux_hidden_states = captured_states_list"
 
 
 def rewrite(module: cst.Module) -> cst.Module:
     return edit.within(
         module,
-        GENERATE,
-        edit.replace("aux_hidden_states = captured_states_list[0]", CURED),
+        _GENERATE,
+        edit.replace("aux_hidden_states = captured_states_list[0]", _CURED),
     )
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.count(module, GENERATE, CURED) == 1
+    return edit.count(module, _GENERATE, _CURED) == 1
 
 
 BEFORE = """\

@@ -23,22 +23,24 @@ SYMPTOMS = [r"'\w+ForConditionalGeneration' object has no attribute 'model'"]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/228"
 TOUCHES = ["HiddenStatesWorkerExtension._setup_hidden_states_capture"]
 
-SETUP = "HiddenStatesWorkerExtension._setup_hidden_states_capture"
-CURED = 'base_model = getattr(language_model, "model", language_model)'
-SEARCH = f"""
+_SETUP = "HiddenStatesWorkerExtension._setup_hidden_states_capture"
+_CURED = 'base_model = getattr(language_model, "model", language_model)'
+_SEARCH = f"""
 language_model = model
 if hasattr(model, "get_language_model"):
     language_model = model.get_language_model()
-{CURED}
+{_CURED}
 """
 
 
 def rewrite(module: cst.Module) -> cst.Module:
-    return edit.within(module, SETUP, edit.replace("base_model = model.model", SEARCH))
+    return edit.within(
+        module, _SETUP, edit.replace("base_model = model.model", _SEARCH)
+    )
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.count(module, SETUP, CURED) == 1
+    return edit.count(module, _SETUP, _CURED) == 1
 
 
 BEFORE = """\

@@ -22,13 +22,13 @@ SYMPTOMS = [r"Model \w+ does not support hidden state extraction"]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/225"
 TOUCHES = ["<module>", "HiddenStatesWorkerExtension._setup_hidden_states_capture"]
 
-SETUP = "HiddenStatesWorkerExtension._setup_hidden_states_capture"
-IMPORT = "from vllm.model_executor.models.interfaces import supports_eagle3"
-GATE = """
+_SETUP = "HiddenStatesWorkerExtension._setup_hidden_states_capture"
+_IMPORT = "from vllm.model_executor.models.interfaces import supports_eagle3"
+_GATE = """
 if not supports_eagle3(model):
     ...
 """
-CURED = """
+_CURED = """
 if not hasattr(model, "get_language_model") and not hasattr(model, "model"):
     raise ValueError(
         f"Model {type(model).__name__} has no decoder to capture from"
@@ -37,14 +37,14 @@ if not hasattr(model, "get_language_model") and not hasattr(model, "model"):
 
 
 def rewrite(module: cst.Module) -> cst.Module:
-    module = edit.within(module, edit.MODULE, edit.replace(IMPORT, ""))
-    return edit.within(module, SETUP, edit.replace(GATE, CURED))
+    module = edit.within(module, edit.MODULE, edit.replace(_IMPORT, ""))
+    return edit.within(module, _SETUP, edit.replace(_GATE, _CURED))
 
 
 def fixed(module: cst.Module) -> bool:
     return (
-        edit.count(module, SETUP, CURED) == 1
-        and edit.count(module, edit.MODULE, IMPORT) == 0
+        edit.count(module, _SETUP, _CURED) == 1
+        and edit.count(module, edit.MODULE, _IMPORT) == 0
     )
 
 

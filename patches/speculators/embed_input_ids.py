@@ -20,19 +20,19 @@ SYMPTOMS = [r"'\w+' object has no attribute 'get_input_embeddings'"]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/225"
 TOUCHES = ["_patched_forward"]
 
-CURED = "self.embed_input_ids(input_ids)"
+_CURED = "self.embed_input_ids(input_ids)"
 
 
 def rewrite(module: cst.Module) -> cst.Module:
     return edit.within(
         module,
         "_patched_forward",
-        edit.replace_expression("self.get_input_embeddings(input_ids)", CURED),
+        edit.replace_expression("self.get_input_embeddings(input_ids)", _CURED),
     )
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.count(module, "_patched_forward", CURED) == 1
+    return edit.count(module, "_patched_forward", _CURED) == 1
 
 
 BEFORE = """\

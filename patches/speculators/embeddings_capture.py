@@ -20,19 +20,19 @@ SILENT = "layer id -1 is captured by no layer"
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/353"
 TOUCHES = ["_patched_forward"]
 
-LAYERS = "target_layers = extension._layer_ids if should_capture else frozenset()"
-CAPTURE = """
+_LAYERS = "target_layers = extension._layer_ids if should_capture else frozenset()"
+_CAPTURE = """
 if -1 in target_layers:
     aux_hidden_states.append(hidden_states.clone())
 """
 
 
 def rewrite(module: cst.Module) -> cst.Module:
-    return edit.within(module, "_patched_forward", edit.insert_after(LAYERS, CAPTURE))
+    return edit.within(module, "_patched_forward", edit.insert_after(_LAYERS, _CAPTURE))
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.count(module, "_patched_forward", CAPTURE) == 1
+    return edit.count(module, "_patched_forward", _CAPTURE) == 1
 
 
 BEFORE = """\

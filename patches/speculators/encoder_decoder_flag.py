@@ -21,20 +21,20 @@ SYMPTOMS = [r"validation error for SchedulerConfig\s+is_encoder_decoder"]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/225"
 TOUCHES = ["VllmHiddenStatesGenerator._create_vllm_config"]
 
-CONFIG = "VllmHiddenStatesGenerator._create_vllm_config"
+_CONFIG = "VllmHiddenStatesGenerator._create_vllm_config"
 
 
 def rewrite(module: cst.Module) -> cst.Module:
     return edit.within(
         module,
-        CONFIG,
+        _CONFIG,
         edit.add_argument("SchedulerConfig(...)", "is_encoder_decoder=False"),
     )
 
 
 def fixed(module: cst.Module) -> bool:
     call = "SchedulerConfig(..., is_encoder_decoder=False)"
-    return edit.count(module, CONFIG, call) == 1
+    return edit.count(module, _CONFIG, call) == 1
 
 
 BEFORE = """\

@@ -22,8 +22,8 @@ SYMPTOMS = [
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/225"
 TOUCHES = ["VllmHiddenStatesGenerator.__init__"]
 
-INIT = "VllmHiddenStatesGenerator.__init__"
-CURED = """
+_INIT = "VllmHiddenStatesGenerator.__init__"
+_CURED = """
 get_kv_cache_config_from_groups(
     vllm_config=..., kv_cache_groups=..., available_memory=...
 )
@@ -33,13 +33,13 @@ get_kv_cache_config_from_groups(
 def rewrite(module: cst.Module) -> cst.Module:
     return edit.within(
         module,
-        INIT,
+        _INIT,
         edit.drop_argument("get_kv_cache_config_from_groups(...)", "kv_cache_specs"),
     )
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.count(module, INIT, CURED) == 1
+    return edit.count(module, _INIT, _CURED) == 1
 
 
 BEFORE = """\

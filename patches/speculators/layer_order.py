@@ -26,29 +26,29 @@ SILENT = (
 NO_UPSTREAM = "not known there; 0.5.0 removed the generator"
 TOUCHES = ["VllmHiddenStatesGenerator.generate"]
 
-GENERATE = "VllmHiddenStatesGenerator.generate"
-CHECK = "if not aux_hidden_states:\n    ..."
-PAIR = """
+_GENERATE = "VllmHiddenStatesGenerator.generate"
+_CHECK = "if not aux_hidden_states:\n    ..."
+_PAIR = """
 by_layer = dict(
     zip(sorted(set(self.layer_ids)), aux_hidden_states, strict=True)
 )
 """
-SORT = "aux_hidden_states = [by_layer[layer_id] for layer_id in self.layer_ids]"
-SORT_BACK = f"""
+_SORT = "aux_hidden_states = [by_layer[layer_id] for layer_id in self.layer_ids]"
+_SORT_BACK = f"""
 # The worker captures each layer once, in the order of the layers.
-{PAIR.strip()}
-{SORT}
+{_PAIR.strip()}
+{_SORT}
 """
 
 
 def rewrite(module: cst.Module) -> cst.Module:
-    return edit.within(module, GENERATE, edit.insert_after(CHECK, SORT_BACK))
+    return edit.within(module, _GENERATE, edit.insert_after(_CHECK, _SORT_BACK))
 
 
 def fixed(module: cst.Module) -> bool:
     return (
-        edit.count(module, GENERATE, PAIR) == 1
-        and edit.count(module, GENERATE, SORT) == 1
+        edit.count(module, _GENERATE, _PAIR) == 1
+        and edit.count(module, _GENERATE, _SORT) == 1
     )
 
 

@@ -23,20 +23,21 @@ SYMPTOMS = [
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/283"
 TOUCHES = ["VllmHiddenStatesGenerator._create_vllm_config"]
 
-CONFIG = "VllmHiddenStatesGenerator._create_vllm_config"
+_CONFIG = "VllmHiddenStatesGenerator._create_vllm_config"
 
 
 def rewrite(module: cst.Module) -> cst.Module:
     return edit.within(
         module,
-        CONFIG,
+        _CONFIG,
         edit.add_argument("CacheConfig(...)", "enable_prefix_caching=False"),
     )
 
 
 def fixed(module: cst.Module) -> bool:
     return (
-        edit.count(module, CONFIG, "CacheConfig(..., enable_prefix_caching=False)") == 1
+        edit.count(module, _CONFIG, "CacheConfig(..., enable_prefix_caching=False)")
+        == 1
     )
 
 

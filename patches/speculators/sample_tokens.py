@@ -23,20 +23,20 @@ SYMPTOMS = [
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/225"
 TOUCHES = ["VllmHiddenStatesGenerator.generate"]
 
-GENERATE = "VllmHiddenStatesGenerator.generate"
-SAMPLE = "self.executor.sample_tokens(None)"
+_GENERATE = "VllmHiddenStatesGenerator.generate"
+_SAMPLE = "self.executor.sample_tokens(None)"
 
 
 def rewrite(module: cst.Module) -> cst.Module:
     return edit.within(
         module,
-        GENERATE,
-        edit.insert_after("self.executor.execute_model(scheduler_output)", SAMPLE),
+        _GENERATE,
+        edit.insert_after("self.executor.execute_model(scheduler_output)", _SAMPLE),
     )
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.count(module, GENERATE, SAMPLE) == 1
+    return edit.count(module, _GENERATE, _SAMPLE) == 1
 
 
 BEFORE = """\

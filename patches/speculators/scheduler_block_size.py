@@ -23,20 +23,20 @@ SYMPTOMS = [
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/225"
 TOUCHES = ["VllmHiddenStatesGenerator.__init__"]
 
-INIT = "VllmHiddenStatesGenerator.__init__"
-BLOCK_SIZE = "block_size=self.vllm_config.cache_config.block_size"
+_INIT = "VllmHiddenStatesGenerator.__init__"
+_BLOCK_SIZE = "block_size=self.vllm_config.cache_config.block_size"
 
 
 def rewrite(module: cst.Module) -> cst.Module:
     return edit.within(
         module,
-        INIT,
-        edit.add_argument("Scheduler(...)", BLOCK_SIZE, after="kv_cache_config"),
+        _INIT,
+        edit.add_argument("Scheduler(...)", _BLOCK_SIZE, after="kv_cache_config"),
     )
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.count(module, INIT, f"Scheduler(..., {BLOCK_SIZE})") == 1
+    return edit.count(module, _INIT, f"Scheduler(..., {_BLOCK_SIZE})") == 1
 
 
 BEFORE = """\

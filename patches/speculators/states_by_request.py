@@ -28,19 +28,19 @@ TOUCHES = [
     "VllmHiddenStatesGenerator.generate",
 ]
 
-GENERATOR = "VllmHiddenStatesGenerator"
-GENERATE = "VllmHiddenStatesGenerator.generate"
-ADD_LOOP = "for i, ids in enumerate(input_ids_list):\n    ..."
-ADDED = "self.scheduler.add_request(req)"
-FINISH_LOOP = "for req_id in scheduler_output.num_scheduled_tokens:\n    ..."
-RESULT_LOOP = "for i, seq_len in enumerate(seq_lens):\n    ..."
+_GENERATOR = "VllmHiddenStatesGenerator"
+_GENERATE = "VllmHiddenStatesGenerator.generate"
+_ADD_LOOP = "for i, ids in enumerate(input_ids_list):\n    ..."
+_ADDED = "self.scheduler.add_request(req)"
+_FINISH_LOOP = "for req_id in scheduler_output.num_scheduled_tokens:\n    ..."
+_RESULT_LOOP = "for i, seq_len in enumerate(seq_lens):\n    ..."
 
-LISTS = """
+_LISTS = """
 request_ids: list[str] = []
 computed: list[tuple[str, int]] = []
 """
-REMEMBER = "request_ids.append(req.request_id)"
-ASK = """
+_REMEMBER = "request_ids.append(req.request_id)"
+_ASK = """
 # Only the worker knows the order of its batch.
 batch = self.executor.collective_rpc(
     lambda worker: list(worker.model_runner.input_batch.req_ids)
@@ -50,19 +50,19 @@ computed += [
     for request_id in batch
 ]
 """
-COMPUTED = """
+_COMPUTED = """
 computed += [
     (request_id, scheduler_output.num_scheduled_tokens[request_id])
     for request_id in batch
 ]
 """
-FIND = """
+_FIND = """
 first_rows = self._first_rows(
     computed, list(zip(request_ids, seq_lens)), aux_hidden_states
 )
 """
-OFFSET = "offset = first_rows[i]"
-METHOD = '''
+_OFFSET = "offset = first_rows[i]"
+_METHOD = '''
 def _first_rows(
     self,
     computed: list[tuple[str, int]],
@@ -98,24 +98,24 @@ def _first_rows(
 
 def rewrite(module: cst.Module) -> cst.Module:
     module = edit.within(
-        module, GENERATOR, edit.add_members(METHOD, after="_setup_capture")
+        module, _GENERATOR, edit.add_members(_METHOD, after="_setup_capture")
     )
     return edit.within(
         module,
-        GENERATE,
-        edit.insert_before(ADD_LOOP, LISTS),
-        edit.insert_after(ADDED, REMEMBER),
-        edit.insert_before(FINISH_LOOP, ASK),
-        edit.replace("offset = 0", FIND),
-        edit.prepend(RESULT_LOOP, OFFSET),
+        _GENERATE,
+        edit.insert_before(_ADD_LOOP, _LISTS),
+        edit.insert_after(_ADDED, _REMEMBER),
+        edit.insert_before(_FINISH_LOOP, _ASK),
+        edit.replace("offset = 0", _FIND),
+        edit.prepend(_RESULT_LOOP, _OFFSET),
         edit.replace("offset += seq_len", ""),
     )
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.defines(module, GENERATOR, "_first_rows") and all(
-        edit.count(module, GENERATE, statement) == 1
-        for statement in (REMEMBER, COMPUTED, FIND, OFFSET)
+    return edit.defines(module, _GENERATOR, "_first_rows") and all(
+        edit.count(module, _GENERATE, statement) == 1
+        for statement in (_REMEMBER, _COMPUTED, _FIND, _OFFSET)
     )
 
 

@@ -25,11 +25,11 @@ SYMPTOMS = [
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/353"
 TOUCHES = ["VllmHiddenStatesGenerator.__init__"]
 
-INIT = "VllmHiddenStatesGenerator.__init__"
+_INIT = "VllmHiddenStatesGenerator.__init__"
 
 
-DISTRUSTING = "self.tokenizer = AutoTokenizer.from_pretrained(model_path)"
-TRUSTING = """
+_DISTRUSTING = "self.tokenizer = AutoTokenizer.from_pretrained(model_path)"
+_TRUSTING = """
 self.tokenizer = AutoTokenizer.from_pretrained(
     model_path, trust_remote_code=True
 )
@@ -37,11 +37,11 @@ self.tokenizer = AutoTokenizer.from_pretrained(
 
 
 def rewrite(module: cst.Module) -> cst.Module:
-    return edit.within(module, INIT, edit.replace(DISTRUSTING, TRUSTING))
+    return edit.within(module, _INIT, edit.replace(_DISTRUSTING, _TRUSTING))
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.count(module, INIT, TRUSTING) == 1
+    return edit.count(module, _INIT, _TRUSTING) == 1
 
 
 BEFORE = """\

@@ -29,26 +29,26 @@ TOUCHES = [
 ]
 OPT_IN = True
 
-INIT = "VllmHiddenStatesGenerator.__init__"
-CAPTURE = "VllmHiddenStatesGenerator._setup_capture"
-OLD_DEFAULT = """
+_INIT = "VllmHiddenStatesGenerator.__init__"
+_CAPTURE = "VllmHiddenStatesGenerator._setup_capture"
+_OLD_DEFAULT = """
 self.layer_ids = [2, num_layers // 2, num_layers - 3, num_layers - 1]
 """
-DEFAULT = "self.layer_ids = [2, num_layers // 2, num_layers - 3, num_layers]"
-OLD_BOUNDS = "if layer_id < 0 or layer_id >= num_layers:\n    ..."
-BOUNDS = """
+_DEFAULT = "self.layer_ids = [2, num_layers // 2, num_layers - 3, num_layers]"
+_OLD_BOUNDS = "if layer_id < 0 or layer_id >= num_layers:\n    ..."
+_BOUNDS = """
 if layer_id < 0 or layer_id > num_layers:
     raise ValueError(
         f"Layer index {layer_id} out of bounds [0, {num_layers}]"
     )
 """
-OLD_IDS = "args=(self.layer_ids,)"
-IDS = "([layer_id - 1 for layer_id in self.layer_ids],)"
-SHIFT = f"""
+_OLD_IDS = "args=(self.layer_ids,)"
+_IDS = "([layer_id - 1 for layer_id in self.layer_ids],)"
+_SHIFT = f"""
 # What goes into layer i is what layer i - 1 puts out.
 self.executor.collective_rpc(
     "_setup_hidden_states_capture",
-    args={IDS},
+    args={_IDS},
 )
 """
 
@@ -56,21 +56,21 @@ self.executor.collective_rpc(
 def rewrite(module: cst.Module) -> cst.Module:
     module = edit.within(
         module,
-        INIT,
-        edit.replace(OLD_DEFAULT, DEFAULT),
-        edit.replace(OLD_BOUNDS, BOUNDS),
+        _INIT,
+        edit.replace(_OLD_DEFAULT, _DEFAULT),
+        edit.replace(_OLD_BOUNDS, _BOUNDS),
     )
     old_call = (
-        f'self.executor.collective_rpc("_setup_hidden_states_capture", {OLD_IDS})'
+        f'self.executor.collective_rpc("_setup_hidden_states_capture", {_OLD_IDS})'
     )
-    return edit.within(module, CAPTURE, edit.replace(old_call, SHIFT))
+    return edit.within(module, _CAPTURE, edit.replace(old_call, _SHIFT))
 
 
 def fixed(module: cst.Module) -> bool:
     return (
-        edit.count(module, INIT, DEFAULT) == 1
-        and edit.count(module, INIT, BOUNDS) == 1
-        and edit.count(module, CAPTURE, SHIFT) == 1
+        edit.count(module, _INIT, _DEFAULT) == 1
+        and edit.count(module, _INIT, _BOUNDS) == 1
+        and edit.count(module, _CAPTURE, _SHIFT) == 1
     )
 
 

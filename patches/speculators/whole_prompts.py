@@ -29,13 +29,13 @@ SILENT = (
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/283"
 TOUCHES = ["VllmHiddenStatesGenerator._create_vllm_config"]
 
-CONFIG = "VllmHiddenStatesGenerator._create_vllm_config"
+_CONFIG = "VllmHiddenStatesGenerator._create_vllm_config"
 
 
 def rewrite(module: cst.Module) -> cst.Module:
     return edit.within(
         module,
-        CONFIG,
+        _CONFIG,
         edit.add_argument(
             "SchedulerConfig(...)", "enable_chunked_prefill=False", after="max_num_seqs"
         ),
@@ -44,7 +44,7 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 def fixed(module: cst.Module) -> bool:
     call = "SchedulerConfig(..., enable_chunked_prefill=False)"
-    return edit.count(module, CONFIG, call) == 1
+    return edit.count(module, _CONFIG, call) == 1
 
 
 BEFORE = """\

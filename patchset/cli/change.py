@@ -77,7 +77,7 @@ def _apply(
         after = session.take()
     untested = any(row.state is PatchState.UNTESTED for row in after.patch_rows)
     ok = documents.is_well(after)
-    _tell(session, after, plan, ok=ok, verb="patched", as_json=as_json)
+    _tell(session, after, plan, ok=ok, as_json=as_json)
     return 0 if ok and not untested else 1
 
 
@@ -115,7 +115,7 @@ def _revert(
         for row in after.patch_rows
         if not names or row.patch is None or is_named(row.patch, names)
     )
-    _tell(session, after, plan, ok=ok, verb="put back", as_json=as_json)
+    _tell(session, after, plan, ok=ok, as_json=as_json)
     return 0 if ok else 1
 
 
@@ -208,7 +208,6 @@ def _tell(
     plan: Plan,
     *,
     ok: bool,
-    verb: str,
     as_json: bool,
 ) -> None:
     changed = [one.subject.file.path for one in plan.writes]
@@ -220,11 +219,12 @@ def _tell(
     from patchset import report  # noqa: PLC0415 - people are spoken to
 
     for write in plan.writes:
-        click.echo(f"{verb} {write.subject.file.path}")
+        done = "patched" if write.patches else "put back"
+        click.echo(f"{done} {write.subject.file.path}")
         link = write.subject.file.attributes and write.subject.file.attributes.link
         if link and write.patches:
             note(f"note: {write.subject.file.path} was a link to {link}: untouched")
-    show(report.outcome(after, len(changed), verb))
+    show(report.outcome(after, len(changed)))
     for row in after.patch_rows:
         if row.state in {PatchState.OBSOLETE, PatchState.UNTESTED}:
             note(f"{row.state.value}: {row.id}: {row.reason}")

@@ -8,8 +8,8 @@ that a comment or a line break upstream does not turn a patch off. Only the own 
 the definition is searched, never a definition nested in it. Code that a patch adds
 takes over the indentation and the line ends of the module.
 
-`defines`, `has_base`, `holds`, `returns`, `imports` and `count` are the questions that
-a patch's `fixed` asks.
+`defines`, `has_base`, `has_decorator`, `holds`, `returns`, `imports` and `count` are
+the questions that a patch's `fixed` asks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ from patchset.edit.declarations import (
 )
 from patchset.edit.expressions import add_argument, drop_argument, replace_expression
 from patchset.edit.listings import extend_import, extend_list
-from patchset.edit.questions import count, defines, has_base, holds, imports, returns
+from patchset.edit.questions import (
+    count,
+    defines,
+    has_base,
+    has_decorator,
+    holds,
+    imports,
+    returns,
+)
 from patchset.edit.statements import (
     add_branch,
     append,
@@ -51,6 +59,7 @@ __all__ = [
     "extend_import",
     "extend_list",
     "has_base",
+    "has_decorator",
     "holds",
     "imports",
     "insert_after",

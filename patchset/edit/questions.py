@@ -63,6 +63,15 @@ def holds(module: cst.Module, path: str, name: str, *values: str) -> bool:
     return set(values) <= strings_in(lists[0])
 
 
+def has_decorator(module: cst.Module, path: str, text: str) -> bool:
+    """Whether the definition at `path` has a decorator, written without its `@`.
+
+    Raises Mismatch where the definition is missing or ambiguous.
+    """
+    node = find(module, path).node
+    return text in [code(one.decorator) for one in node.decorators]
+
+
 def imports(module: cst.Module, source: str, name: str) -> bool:
     """Whether `from source import name` stands outside definitions."""
     return any(

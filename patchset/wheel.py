@@ -1,0 +1,101 @@
+"""A wheel, read in place: name, version, RECORD, and its files; never unpacked."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from patchset.digest import from_record
+from patchset.errors import PatchsetError, Problem
+from patchset.model import Digest
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One wheel file; every property is read when it is asked for."""
+
+    path: Path
+
+    @cached_property
+    def name(self) -> str:
+        """The distribution's name, as METADATA has it."""
+        return self._metadata["name"]
+
+    @cached_property
+    def version(self) -> str:
+        """The distribution's version."""
+        return self._metadata["version"]
+
+    @cached_property
+    def record(self) -> Mapping[str, Digest]:
+        """Path → digest, for every file that RECORD has one for."""
+        text = self._read(f"{self._info}/RECORD").decode("utf-8", "surrogateescape")
+        rows = csv.reader(io.StringIO(text, newline=""))
+        digests = ((row[0], from_record(row[1])) for row in rows if len(row) > 1)
+        return {path: digest for path, digest in digests if digest is not None}
+
+    @cached_property
+    def packages(self) -> frozenset[str]:
+        """The import packages in it."""
+        return frozenset(
+            PurePosixPath(path).parts[0]
+            for path in self.record
+            if PurePosixPath(path).name == "__init__.py"
+        )
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of one file, or None if the wheel has none of that name."""
+        try:
+            return self._read(path)
+        except KeyError:
+            return None
+
+    @cached_property
+    def _archive(self) -> zipfile.ZipFile:
+        try:
+            return zipfile.ZipFile(self.path)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise self._broken(str(error)) from error
+
+    @cached_property
+    def _info(self) -> str:
+        for name in self._archive.namelist():
+            directory, _, rest = name.partition("/")
+            if directory.endswith(".dist-info") and rest == "RECORD":
+                return directory
+        raise self._broken("it has no .dist-info/RECORD")
+
+    @cached_property
+    def _metadata(self) -> Mapping[str, str]:
+        fields: dict[str, str] = {}
+        text = self._read(f"{self._info}/METADATA").decode("utf-8", "replace")
+        for line in text.splitlines():
+            if not line.strip():
+                break
+            key, separator, value = line.partition(":")
+            if separator:
+                fields.setdefault(key.strip().lower(), value.strip())
+        if not {"name", "version"} <= fields.keys():
+            raise self._broken("its METADATA lacks Name or Version")
+        return fields
+
+    def _read(self, path: str) -> bytes:
+        try:
+            return self._archive.read(path)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise self._broken(str(error)) from error
+
+    def _broken(self, reason: str) -> PatchsetError:
+        return PatchsetError(
+            Problem(
+                kind="wheel",
+                message=f"{self.path}: no wheel that can be read: {reason}",
+                hint=f"remove {self.path} and download it again",
+                path=str(self.path),
+            )
+        )
