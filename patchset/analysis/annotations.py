@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchset.analysis.modules import Module
 from patchset.analysis.resolve import Resolver
@@ -62,6 +62,9 @@ class Annotations:
                 for each in parts
                 for one in self.read(module, each, receiver=receiver)
             ]
+        if name in ("type", "Type"):
+            classes = self.read(module, parts[0], receiver=receiver)
+            return [replace(each, instance=False) for each in classes]
         found = self._named(module, head, receiver)
         return (
             found if all(isinstance(t.target, ClassRef) for t in found) else [NOTHING]

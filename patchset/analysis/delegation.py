@@ -100,9 +100,8 @@ class Delegation:
             for thing in self.values.resolver.expression(owner.module, call.func):
                 if isinstance(thing, ClassRef):
                     yield thing
-        elif named and isinstance(call.func, ast.Attribute):
-            if isinstance(call.func.value, ast.Name) and call.func.value.id == "self":
-                yield from self._own(cls, named)
+        elif ast.unparse(call.func) == f"self.{named}":
+            yield from self._own(cls, named)
 
     def _own(self, cls: ClassRef, name: str) -> Iterator[ClassRef]:
         """Yield what `self.name(…)` makes: a class kept as attribute, or a factory."""
@@ -137,10 +136,9 @@ class Delegation:
             return None
         inner = self.target.text_config or {}
         named = inner.get("architectures")
-        name = (
-            str(named[0]) if named else causal(self.values, inner.get("model_type", ""))
-        )
-        return architecture(self.values, name).cls if name else None
+        model_type = str(inner.get("model_type", ""))
+        found = str(named[0]) if named else causal(self.values, model_type)
+        return architecture(self.values, found).cls if found else None
 
 
 def _marked(cls: ast.ClassDef) -> str | None:

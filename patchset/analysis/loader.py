@@ -50,7 +50,7 @@ def config_reads(values: Values, target: Target) -> list[Read]:
     found = definition(values.classes, cls, "load_model") if cls is not None else None
     if found is None or found[1] is None:
         return []
-    owner, function = found
+    owner, function = found[0], found[1]
     statements = _taken(function.body, target)
     return [
         Read(names=names, path=owner.module.path, line=line)

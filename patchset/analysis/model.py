@@ -114,10 +114,10 @@ class _Walk:
 
     def steps(self) -> Iterator[Step]:
         yield self._registered()
-        yield self._whitelisted()
         cls = self.served.cls
         if cls is None:
-            return
+            return  # the engine goes no further
+        yield self._whitelisted()
         if self.method in DRAFTED:
             yield self._fields(cls)
             yield from self._embeddings(cls)
@@ -214,7 +214,7 @@ class _Walk:
             _finding(
                 Kind.CONFIG_FIELD,
                 place=f"{each.path}:{each.line}",
-                symbol=f"target_model.config.{'.'.join(each.names)}",
+                symbol=f"{cls.dotted}.config.{'.'.join(each.names)}",
                 found=each.names[-1],
                 wanted=self._fields_there(),
             )

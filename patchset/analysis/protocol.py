@@ -52,9 +52,10 @@ def members(classes: Classes, protocol: ClassRef) -> tuple[str, ...]:
         if isinstance(each, ClassRef) and is_protocol(classes, each):
             for name, bindings in classes.scope(each).final.items():
                 bound = bindings[-1].bound
-                if isinstance(bound, Value | ast.FunctionDef | ast.AsyncFunctionDef):
-                    if not (name.startswith("__") or name.startswith("_abc_")):
-                        found[name] = None
+                if not name.startswith(("__", "_abc_")) and isinstance(
+                    bound, Value | ast.FunctionDef | ast.AsyncFunctionDef
+                ):
+                    found[name] = None
     return tuple(found)
 
 
@@ -74,8 +75,8 @@ def standing(values: Values, cls: ClassRef, protocol: ClassRef) -> Standing:
 
 def _has(values: Values, cls: ClassRef, name: str) -> bool:
     definer = definition(values.classes, cls, name)
-    if definer is not None:
-        return not is_stub(definer[1])
+    if definer is not None and not is_stub(definer[1]):
+        return True
     given = values.attributes.given(cls, name)
     return given is None or bool(given)
 

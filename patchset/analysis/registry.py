@@ -103,9 +103,12 @@ def snake(name: str) -> str:
 
 def _config_name(node: ast.expr | None) -> str | None:
     for each in ast.walk(node) if node is not None else ():
-        if isinstance(each, ast.Name) and each.id.endswith("Config"):
-            if each.id not in ("PretrainedConfig", "PreTrainedConfig"):
-                return snake(each.id.removesuffix("Config"))
+        if (
+            isinstance(each, ast.Name)
+            and each.id.endswith("Config")
+            and each.id not in ("PretrainedConfig", "PreTrainedConfig")
+        ):
+            return snake(each.id.removesuffix("Config"))
     return None
 
 

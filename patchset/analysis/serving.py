@@ -108,7 +108,7 @@ def _states(asked: Asked, cls: ClassRef, protocol: ClassRef) -> Iterator[Answer]
     found = definition(asked.values.classes, cls, SETTER)
     if found is None or found[1] is None or is_stub(found[1]):
         return
-    owner, function = found
+    owner, function = found[0], found[1]
     by_protocol = owner == protocol
     attrs = _default_path(asked, cls) if by_protocol else _written(function)
     base = asked.delegation.path(cls, attrs) if attrs is not None else None
@@ -142,7 +142,7 @@ def _default_path(asked: Asked, cls: ClassRef) -> tuple[str, ...] | None:
 
 
 def _written(function: FunctionNode) -> tuple[str, ...] | None:
-    """Return the way by which a setter reaches what it sets: `self.model` is (model,)."""
+    """Return the way to what a setter sets: (model,) for `self.model`."""
     for node in ast.walk(function):
         match node:
             case ast.Assign(targets=[ast.Attribute(value=inner, attr=attr)]):
