@@ -185,3 +185,13 @@ def _ancestor(target: object) -> Ancestor:
     if isinstance(target, External):
         return Ancestor(name=target.dotted, place=None)
     return Ancestor(name="?", place=None)
+
+
+def class_of(program: Program, name: str) -> ClassRef | None:
+    """Return the class in `Class.method`, None where the name has no class in it."""
+    values = Values.over(program, next(iter(program.packages), ""))
+    head = name.rpartition(".")[0]
+    if not head:
+        return None
+    found = _dotted(values, head) or _everywhere(values, head)
+    return next((each for each in found if isinstance(each, ClassRef)), None)
