@@ -37,6 +37,9 @@ TOUCHES = [
     "DeepseekV2Model",
     "DeepseekV2Model.forward",
 ]
+CURES = [
+    "protocol vllm.model_executor.models.deepseek_v2.* *",
+]
 
 _MODEL = "DeepseekV2Model"
 _CAUSAL = "DeepseekV2ForCausalLM"
