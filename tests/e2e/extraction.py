@@ -134,16 +134,16 @@ def _compare(
     for index, (prompt, each) in enumerate(zip(prompts, made, strict=True)):
         told = each["hidden_states"]
         rows.append(len(told[0]))
-        own = _rows_of(embeddings[torch.tensor(prompt)], states[0])
-        if own is None:
+        embedded = embeddings[torch.tensor(prompt)].to(states.dtype)
+        places = _places(embedded, states[0])
+        matches = [_depths(told, states[:, place]) for place in places]
+        whole = [match for match in matches if all(match)]
+        if not places:
             lost.append(index)
-            continue
-        seen = states[:, own]
-        match = [_depths(tensor, seen) for tensor in told]
-        if each["input_ids"].tolist() != prompt or not all(match):
+        elif not whole or each["input_ids"].tolist() != prompt:
             foreign.append(index)
-            continue
-        depths = [old & new for old, new in zip(depths, match, strict=True)]
+        else:
+            depths = [old & new for old, new in zip(depths, whole[0], strict=True)]
     return {
         "prompts": len(prompts),
         "tokens": sum(map(len, prompts)),
@@ -155,17 +155,20 @@ def _compare(
     }
 
 
-def _depths(told: torch.Tensor, seen: torch.Tensor) -> set[int]:
-    return {depth for depth in range(len(seen)) if torch.equal(told, seen[depth])}
+def _depths(told: list[torch.Tensor], seen: torch.Tensor) -> list[set[int]]:
+    """Return for each tensor before which layers the hooks saw exactly that."""
+    depths = range(len(seen))
+    return [{at for at in depths if torch.equal(tensor, seen[at])} for tensor in told]
 
 
-def _rows_of(wanted: torch.Tensor, inputs: torch.Tensor) -> slice | None:
-    """Find a prompt's rows, one after another, among all that the hooks saw."""
+def _places(wanted: torch.Tensor, inputs: torch.Tensor) -> list[slice]:
+    """Find a prompt's rows, one after another, among all that the hooks saw.
+
+    A prompt of one token may have several places: it is a part of other prompts too.
+    """
     starts = (inputs == wanted[0]).all(dim=1).nonzero().flatten().tolist()
-    for start in starts:
-        if torch.equal(inputs[start : start + len(wanted)], wanted):
-            return slice(start, start + len(wanted))
-    return None
+    found = [slice(start, start + len(wanted)) for start in starts]
+    return [place for place in found if torch.equal(inputs[place], wanted)]
 
 
 def _embeddings(target: Path) -> torch.Tensor:
