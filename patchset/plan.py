@@ -264,6 +264,8 @@ def _applied_state(
     """Applied, or outdated, by the code: no table knows the bytes."""
     if applied.identity != (patch.id, patch.variant, patch.code):
         return PatchState.OUTDATED, "the patch has changed since it was applied"
+    if patch.id in subject.obsolete:
+        return PatchState.OUTDATED, "the cure is in the base itself"
     output = subject.own_output
     if output is not None and output.edit != edit:
         return PatchState.OUTDATED, "the codemods have changed since it was applied"

@@ -215,7 +215,7 @@ def test_a_range_that_something_bounds_is_taken(needs: dict[str, str]) -> None:
     ],
 )
 def test_what_a_patch_may_import(line: str) -> None:
-    assert parse(text(**{"import": f"{line}\n"}))
+    assert parse(text(**{"import": f"{line}\n"})).id == "pkg/one"
 
 
 def test_metadata_is_no_code() -> None:
