@@ -137,8 +137,12 @@ def test_the_base_is_replaced_by_what_is_wanted() -> None:
 def test_pristine_bytes_are_replaced_where_another_base_was_adopted() -> None:
     subject = make_subject("R", A, adopted="D", held=["D"])
     assert isinstance(step(subject, W), Write)
+
+
+def test_pristine_bytes_are_let_be_where_no_patch_is_wanted() -> None:
     subject = make_subject("R", adopted="D", held=["D"])
-    assert isinstance(step(subject, Bytes(digest=digest("D"))), Write)
+    decided = step(subject, expected(subject, {}, EDIT))
+    assert decided == Keep(subject=subject, entry=None)
 
 
 def test_an_output_over_the_base_is_replaced() -> None:
