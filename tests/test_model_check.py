@@ -16,6 +16,7 @@ import pytest
 from patchset import documents
 from patchset import survey as surveys
 from patchset.cli.change import _unwanted
+from patchset.errors import PatchsetError
 from patchset.execute import Plan, make_plan, next_ledgers
 from patchset.interpreter import Interpreter
 from patchset.model import (
@@ -178,7 +179,7 @@ class Bench:
             return None
         try:
             subjects = surveys._adopting(survey.subjects, [PATH])
-        except surveys.PatchsetError:
+        except PatchsetError:
             return None
         survey = replace(survey, subjects=subjects)
         return self._carry_out(world, survey, make_plan(survey), None)
