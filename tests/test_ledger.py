@@ -111,7 +111,8 @@ PARSERS: list[Callable[[str], object]] = [
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", "null", "{}", '{"schema": 0}', '{"schema": "1"}',
-     '{"schema": true}', '{"schema": 1}', "[" * 100_000, '{"schema": 1, "files": 1, "roles": 1}',
+     '{"schema": true}', '{"schema": 1}', "[" * 100_000,
+     '{"schema": 1, "files": 1, "roles": 1}',
      '{"schema": ' + "9" * 5000 + "}x"],
 )  # fmt: skip
 def test_a_torn_text_is_refused(parse: Callable[[str], object], text: str) -> None:
