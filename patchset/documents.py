@@ -204,6 +204,10 @@ def refusal(command: str, errors: Sequence[Problem]) -> dict[str, Any]:
     }
     if command in {"apply", "reapply", "revert"}:
         document["changed"] = []
+    if command == "doctor":
+        return {key: document[key] for key in ("schema", "ok", "errors")} | {
+            "findings": []
+        }
     if command in {"status", "verify"}:
         document |= {"environment": None, "fingerprint": None}
     return document

@@ -39,6 +39,9 @@ TOUCHES = [
     "DeepseekV2Model.get_eagle3_aux_hidden_state_layers",
     "DeepseekV2Model.set_aux_hidden_state_layers",
 ]
+CURES = [
+    "protocol vllm.model_executor.models.deepseek_v2.* *",
+]
 
 _MODEL = "DeepseekV2Model"
 _CAUSAL = "DeepseekV2ForCausalLM"

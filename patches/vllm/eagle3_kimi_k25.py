@@ -27,6 +27,9 @@ TOUCHES = [
     "KimiK25ForConditionalGeneration.get_eagle3_aux_hidden_state_layers",
     "KimiK25ForConditionalGeneration.set_aux_hidden_state_layers",
 ]
+CURES = [
+    "protocol *.kimi_k25.KimiK25ForConditionalGeneration SupportsEagle3",
+]
 
 _INTERFACES = "vllm.model_executor.models.interfaces"
 _WRAPPER = "KimiK25ForConditionalGeneration"

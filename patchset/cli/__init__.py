@@ -23,6 +23,9 @@ _COMMANDS = {
     "diff": "patchset.cli.look",
     "list": "patchset.cli.look",
     "show": "patchset.cli.look",
+    "doctor": "patchset.cli.foresight",
+    "inspect": "patchset.cli.foresight",
+    "explain": "patchset.cli.foresight",
 }
 """Command → module; a command that only hashes never imports what rewrites."""
 

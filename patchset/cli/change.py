@@ -22,7 +22,7 @@ from patchset.cli.session import (
 )
 from patchset.errors import Problem, UsageError
 from patchset.execute import Plan, carry_out, make_plan, next_ledgers
-from patchset.model import FINE, Choice, PatchState, Selection, Subject
+from patchset.model import Choice, PatchState, Selection, Subject
 from patchset.select import is_named
 from patchset.store import Store
 from patchset.survey import Survey
@@ -108,10 +108,9 @@ def _revert(
             for site in survey.states:
                 Store(Path(site)).remove()
         after = session.take(allow_nothing=True)
-    # A survey after a full revert finds what could be applied: that is no failure.
-    gone = {PatchState.PENDING, PatchState.UNTESTED} | FINE - {PatchState.APPLIED}
-    ok = all(
-        row.state in gone
+    there = {PatchState.APPLIED, PatchState.OUTDATED, PatchState.ORPHANED}
+    ok = not any(
+        row.state in there
         for row in after.patch_rows
         if not names or row.patch is None or is_named(row.patch, names)
     )

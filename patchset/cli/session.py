@@ -119,7 +119,7 @@ def show(renderable: RenderableType, *, stderr: bool = False) -> None:
     """Print for people; rich is imported only when they are spoken to."""
     from patchset.report import make_console  # noqa: PLC0415
 
-    make_console(stderr=stderr).print(renderable)
+    make_console(stderr=stderr).print(renderable, crop=False)
 
 
 def show_errors(session: Session, problems: Sequence[Problem]) -> None:
