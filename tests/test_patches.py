@@ -150,7 +150,6 @@ def keeps_the_contract(loaded: Loaded, pristine: cst.Module) -> cst.Module:
     compile(patched.bytes, loaded.patch.target, "exec", dont_inherit=True)
     for path in loaded.patch.touches:
         partly = put_back(pristine, patched, path)
-        assert partly.code != patched.code
         assert not _recognises(loaded, partly), f"{path} is pristine, yet it is fixed"
     for path in {place.path for place in places(pristine)} & set(loaded.patch.touches):
         with pytest.raises(edit.Mismatch):
