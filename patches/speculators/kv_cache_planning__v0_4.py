@@ -48,10 +48,13 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 
 def fixed(module: cst.Module) -> bool:
-    return (
+    moved = (
         edit.count(module, edit.MODULE, _MOVED) == 1
         and edit.count(module, edit.MODULE, _KEPT) == 1
     )
+    if not moved and edit.count(module, edit.MODULE, _OLD) != 1:
+        raise edit.Mismatch("the planning functions are imported in another way")
+    return moved
 
 
 BEFORE = """\

@@ -113,10 +113,10 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.defines(module, _GENERATOR, "_first_rows") and all(
+    return all(
         edit.count(module, _GENERATE, statement) == 1
         for statement in (_REMEMBER, _COMPUTED, _FIND, _OFFSET)
-    )
+    ) and edit.defines(module, _GENERATOR, "_first_rows")
 
 
 BEFORE = """\
