@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
@@ -55,7 +56,7 @@ class Session:
             words += ["--python", self.python]
         for directory in self.patches:
             words += ["--patches", str(directory)]
-        return " ".join(words) + " "
+        return f"{shlex.join(words)} "
 
     @contextlib.contextmanager
     def lock(self, *, exclusive: bool) -> Iterator[None]:
@@ -107,7 +108,7 @@ class Session:
 
     def hinted(self, problem: Problem) -> Problem:
         """The problem with a hint that means this target when it is pasted."""
-        return replace(problem, hint=_OURS.sub(self.prefix, problem.hint))
+        return replace(problem, hint=_OURS.sub(lambda _: self.prefix, problem.hint))
 
 
 def note(text: str) -> None:
