@@ -1,0 +1,82 @@
+"""Runs of the engine and of the extraction, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+LIMIT = 900  # seconds: the longest run takes about a minute
+
+# What every run has in its environment. `stubs` says why for the platform's part.
+COMMON = {
+    "VLLM_MLA_DISABLE": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "TRITON_INTERPRET": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+def serving(root: Path, work: Path, job: dict[str, Any], **extra: str) -> Any:  # noqa: ANN401
+    """Run `serving.py` in the environment at `root`; its result as a dictionary.
+
+    The engine stays in one process, so that stubs and hooks reach it.
+    """
+    one = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+    return _run(root, work, "serving.py", job, one | extra)
+
+
+def extraction(root: Path, work: Path, job: dict[str, Any], **extra: str) -> Any:  # noqa: ANN401
+    """Run `extraction.py` in the environment at `root`; its result as a dictionary."""
+    return _run(root, work, "extraction.py", job, extra)
+
+
+def script(root: Path, work: Path, name: str, *arguments: str) -> None:
+    """Run one of the other scripts in the environment at `root`, to its end."""
+    command = [str(root / "bin" / "python"), str(HERE / name), *arguments]
+    subprocess.run(command, check=True, env=_environment(work), timeout=LIMIT)
+
+
+def _run(
+    root: Path, work: Path, name: str, job: dict[str, Any], extra: dict[str, str]
+) -> Any:  # noqa: ANN401
+    work.mkdir(parents=True, exist_ok=True)
+    asked, told, log = work / "job.json", work / "result.json", work / "log.txt"
+    asked.write_text(json.dumps(job), encoding="utf-8")
+    told.unlink(missing_ok=True)
+    command = [str(root / "bin" / "python"), str(HERE / name), str(asked), str(told)]
+    with log.open("w", encoding="utf-8") as output:
+        subprocess.run(
+            command,
+            check=False,
+            env=_environment(work) | extra,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=LIMIT,
+        )
+    if not told.exists():
+        tail = "\n".join(log.read_text(encoding="utf-8").splitlines()[-30:])
+        message = f"{name} wrote no result; the whole log is {log}:\n{tail}"
+        raise RuntimeError(message)
+    result = json.loads(told.read_text(encoding="utf-8"))
+    return {**result, "log": log.read_text(encoding="utf-8")}
+
+
+def _environment(work: Path) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    cache = work.parent / "cache"  # one for all runs: remote code, vision kernels
+    caches = {
+        "HF_HOME": str(cache / "huggingface"),
+        "VLLM_CACHE_ROOT": str(cache / "vllm"),
+        "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
+    }
+    return kept | COMMON | caches
