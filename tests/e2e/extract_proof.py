@@ -51,12 +51,16 @@ def _check(stage: Stage, what: str, result: dict[str, Any], *, offset: int) -> N
     ended = [call for call in result["calls"] if "rows" in call]
     broken = [call["error"] for call in result["calls"] if "rows" not in call]
     for call in ended:
-        wrong = {name: call[name] for name in ("short", "lost", "foreign") if call[name]}
+        wrong = {
+            name: call[name] for name in ("short", "lost", "foreign") if call[name]
+        }
         if wrong or call["depths"] != [[layer + offset] for layer in ids]:
             stage.expect(
                 None, f"{what}, {call['name']}: {wrong}, ids {ids}: {call['depths']}"
             )
-    prompts, tokens = (sum(call[name] for call in ended) for name in ("prompts", "tokens"))
+    prompts, tokens = (
+        sum(call[name] for call in ended) for name in ("prompts", "tokens")
+    )
     steps = max(call["steps"] for call in ended)
     after = f", also after {', '.join(broken)}" if broken else ""
     stage.expect(

@@ -18,8 +18,8 @@ from typing import Any
 import stubs  # noqa: F401 - effects only
 import torch
 from capture import Capture
-from serving import describe
 from safetensors import safe_open
+from serving import describe
 from vllm.v1.worker import cpu_model_runner
 
 FOLDER = "PATCHSET_E2E_CAPTURE"

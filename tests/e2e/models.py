@@ -115,9 +115,7 @@ def write_targets(root: Path, remote_code: Path) -> None:
     }
     write(root / "deepseek", text, weights)
     dense = {**text, "first_k_dense_replace": LAYERS}
-    write(
-        root / "dense", dense, text_weights(torch.Generator().manual_seed(0), dense)
-    )
+    write(root / "dense", dense, text_weights(torch.Generator().manual_seed(0), dense))
     for name in ("kimi", "deepseek", "dense"):
         _write_processors(root / name, remote_code)
 

@@ -27,8 +27,6 @@ class Obstacle:
     job: dict[str, Any]
     wrong: Callable[[Result], str | None] | None = None
     """The wrong figures, where the patch says SILENT; None where they are right."""
-    last: bool = False
-    """The group's way is free after this patch."""
 
 
 def _serving(target: str) -> dict[str, Any]:
@@ -138,7 +136,9 @@ def prove(stage: Stage) -> list[str]:
     }
     rows = _walk(stage, "serving", SERVING, known)
     for target in TARGETS:
-        result = stage.serve(stage.root / "copies" / "serving", "free", _serving(target))
+        result = stage.serve(
+            stage.root / "copies" / "serving", "free", _serving(target)
+        )
         stage.expect(result["ok"], f"{target}: serves with EAGLE-3 after the four")
     rows += _walk(stage, "extraction", EXTRACTION, known)
     return rows
@@ -156,9 +156,8 @@ def _walk(
         stage.expect(before, f"without {patch.id}: {before}")
         rows.append(f"| {before} | `{patch.id}` |")
         apply(root, *_selected(obstacles[: number + 1], known))
-        # The next obstacle may have the same message: its own turn tells.
-        following = obstacles[number + 1 : number + 2]
-        if any(known[each.patch].symptoms == patch.symptoms for each in following):
+        # Where the next obstacle is met by the same job, its own turn tells.
+        if any(each.job == obstacle.job for each in obstacles[number + 1 : number + 2]):
             continue
         after = _look(stage, kind, root, obstacle, patch)
         stage.expect(not after, f"with {patch.id}: no more of it")

@@ -47,7 +47,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, default=environment.default_root())
     parser.add_argument("--environment-python", default=None)
-    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument(
+        "parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default"
+    )
     asked = parser.parse_args()
     python = environment.find_python(asked.environment_python)
     stage = Stage(root=asked.root.resolve(), python=python)

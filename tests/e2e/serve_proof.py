@@ -40,7 +40,9 @@ def _serve(stage: Stage, root: Path, target: str) -> None:
         steps = {"step_tokens": 64} if draft == "draft-layers" else {}
         name = f"{target}-{draft}"
         result = stage.serve(root, name, job | {"draft": draft} | steps)
-        stage.expect(result["ok"], f"{target}, {draft}: {result.get('message', 'serves')}")
+        stage.expect(
+            result["ok"], f"{target}, {draft}: {result.get('message', 'serves')}"
+        )
         count = sum(map(len, said))
         stage.expect(
             _tokens(result) == said,
