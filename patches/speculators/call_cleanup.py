@@ -2,10 +2,10 @@
 
 When `generate()` of the hidden states generator ends with an exception (a prompt that
 holds no token, a worker that runs out of memory), the requests that it had added stay
-in the scheduler. The next call computes them too, before its own, and cuts its states
-from rows that belong to them: wrong states, and no error. A call that ends well leaves
-something behind as well: nobody tells the workers that its last requests are over, so
-every worker keeps the prompts of every call for good.
+in the scheduler. The next call computes them too, before its own, and speculators 0.3.0
+cuts its states from rows that belong to them: wrong states, and no error. A call that
+ends well leaves something behind as well: nobody tells the workers that its last
+requests are over, so every worker keeps the prompts of every call for good.
 
 The fix ends each call, however it ends, by taking all its requests out of the
 scheduler, completing a step that was cut short, telling the workers which requests are
@@ -60,18 +60,25 @@ def _forget_requests(self):
         list(self.scheduler.requests), RequestStatus.FINISHED_ABORTED
     )
     try:
+        # Only rank 0 captures. Another one may hang, and must not be waited for.
+        self.executor.collective_rpc("_reset_capture", unique_reply_rank=0)
         if hasattr(self.executor, "sample_tokens"):
             # Completes a step that was cut short, where there is one.
             self.executor.sample_tokens(None)
         # Schedules nothing: the workers learn from it which requests are over.
         self.executor.execute_model(self.scheduler.schedule())
-        # Only rank 0 captures. Another one may hang, and must not be waited for.
-        self.executor.collective_rpc("_reset_capture", unique_reply_rank=0)
     except Exception as error:  # noqa: BLE001
         log.warning(f"A worker may keep requests of this call: {error}")
 '''
+# As in 0.3.0, and as in 0.4.0.
 _LOOP = """
 while (scheduler_output := self.scheduler.schedule()).total_num_scheduled_tokens > 0:
+    ...
+"""
+_LONGER_LOOP = """
+while (
+    scheduler_output := self.scheduler.schedule()
+).total_num_scheduled_tokens > 0 and not all_prefill_complete:
     ...
 """
 _LAST_OUTPUT = """
@@ -91,22 +98,24 @@ def rewrite(module: cst.Module) -> cst.Module:
     module = edit.within(
         module, _GENERATOR, edit.add_members(_METHOD, after="generate")
     )
+    loop = _LONGER_LOOP if edit.count(module, _GENERATE, _LONGER_LOOP) else _LOOP
     return edit.within(
         module,
         _GENERATE,
         edit.add_decorator(_DECORATOR),
-        edit.insert_after(_LOOP, _LAST_OUTPUT),
+        edit.insert_after(loop, _LAST_OUTPUT),
     )
 
 
 def fixed(module: cst.Module) -> bool:
+    decorated = edit.has_decorator(module, _GENERATE, _DECORATOR)
     return (
-        edit.count(module, edit.MODULE, "import functools") == 1
+        decorated
+        and edit.count(module, _GENERATE, _TELL) == 1
+        and edit.count(module, edit.MODULE, "import functools") == 1
         and edit.defines(module, edit.MODULE, _DECORATOR)
         and edit.defines(module, _DECORATOR, "call")
         and edit.defines(module, _GENERATOR, "_forget_requests")
-        and edit.has_decorator(module, _GENERATE, _DECORATOR)
-        and edit.count(module, _GENERATE, _TELL) == 1
     )
 
 
@@ -167,13 +176,13 @@ class VllmHiddenStatesGenerator:
             list(self.scheduler.requests), RequestStatus.FINISHED_ABORTED
         )
         try:
+            # Only rank 0 captures. Another one may hang, and must not be waited for.
+            self.executor.collective_rpc("_reset_capture", unique_reply_rank=0)
             if hasattr(self.executor, "sample_tokens"):
                 # Completes a step that was cut short, where there is one.
                 self.executor.sample_tokens(None)
             # Schedules nothing: the workers learn from it which requests are over.
             self.executor.execute_model(self.scheduler.schedule())
-            # Only rank 0 captures. Another one may hang, and must not be waited for.
-            self.executor.collective_rpc("_reset_capture", unique_reply_rank=0)
         except Exception as error:  # noqa: BLE001
             log.warning(f"A worker may keep requests of this call: {error}")
 

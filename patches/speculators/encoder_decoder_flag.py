@@ -20,6 +20,9 @@ FIXED_IN = {"speculators": "0.4.0"}
 SYMPTOMS = [r"validation error for SchedulerConfig\s+is_encoder_decoder"]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/225"
 TOUCHES = ["VllmHiddenStatesGenerator._create_vllm_config"]
+CURES = [
+    "missing-argument vllm.config.SchedulerConfig is_encoder_decoder",
+]
 
 _CONFIG = "VllmHiddenStatesGenerator._create_vllm_config"
 

@@ -21,6 +21,9 @@ SYMPTOMS = [
 ]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/225"
 TOUCHES = ["VllmHiddenStatesGenerator.__init__"]
+CURES = [
+    "unexpected-keyword *.get_kv_cache_config_from_groups kv_cache_specs",
+]
 
 _INIT = "VllmHiddenStatesGenerator.__init__"
 _CURED = """

@@ -22,6 +22,9 @@ SYMPTOMS = [
 ]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/225"
 TOUCHES = ["VllmHiddenStatesGenerator.__init__"]
+CURES = [
+    "missing-argument vllm.v1.core.sched.scheduler.Scheduler block_size",
+]
 
 _INIT = "VllmHiddenStatesGenerator.__init__"
 _BLOCK_SIZE = "block_size=self.vllm_config.cache_config.block_size"

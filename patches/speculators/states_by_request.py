@@ -88,7 +88,7 @@ def _first_rows(
         num_tokens = rows.get(request_id, (0, 0))[1]
         if num_tokens != seq_len:
             raise RuntimeError(
-                f"{num_tokens} of the {seq_len} tokens of prompt {i} were computed: "
+                f"{num_tokens} of {seq_len} tokens of prompt {i} were computed: "
                 "it must fit into one step (max_num_batched_tokens) and into "
                 f"{self.vllm_config.cache_config.num_gpu_blocks} KV cache blocks"
             )
@@ -113,10 +113,10 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.defines(module, _GENERATOR, "_first_rows") and all(
+    return all(
         edit.count(module, _GENERATE, statement) == 1
         for statement in (_REMEMBER, _COMPUTED, _FIND, _OFFSET)
-    )
+    ) and edit.defines(module, _GENERATOR, "_first_rows")
 
 
 BEFORE = """\
@@ -174,7 +174,7 @@ class VllmHiddenStatesGenerator:
             num_tokens = rows.get(request_id, (0, 0))[1]
             if num_tokens != seq_len:
                 raise RuntimeError(
-                    f"{num_tokens} of the {seq_len} tokens of prompt {i} were computed: "
+                    f"{num_tokens} of {seq_len} tokens of prompt {i} were computed: "
                     "it must fit into one step (max_num_batched_tokens) and into "
                     f"{self.vllm_config.cache_config.num_gpu_blocks} KV cache blocks"
                 )

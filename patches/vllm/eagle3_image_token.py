@@ -22,6 +22,9 @@ FIXED_IN = {"vllm": "0.18.0"}
 SYMPTOMS = [r"'KimiK25Config' object has no attribute 'image_token_index'"]
 UPSTREAM = "https://github.com/vllm-project/vllm/pull/36361"
 TOUCHES = ["SpecDecodeBaseProposer.load_model"]
+CURES = [
+    "config-field *.KimiK25ForConditionalGeneration.config.* image_token_index",
+]
 
 _LOADER = "SpecDecodeBaseProposer.load_model"
 _PIXTRAL = 'self.get_model_name(target_model) == "PixtralForConditionalGeneration"'

@@ -4,7 +4,8 @@ With a DeepSeek-V2 implementation that supports EAGLE-3, Kimi-K2.5 still fails a
 weights are loaded: the model runner asks the outermost model for the interface, and
 that is the multimodal wrapper `KimiK25ForConditionalGeneration`, not the language model
 in it. The wrapper needs the base class and two methods that delegate; its `forward`
-already returns whatever the language model returns.
+already returns whatever the language model returns. On vLLM 0.15.x the language model
+is the bare decoder, later a `DeepseekV2ForCausalLM`: both have the two methods.
 
 Useless without the patch of `deepseek_v2.py` in this group. Drop it with vLLM 0.18.0,
 whose wrapper delegates in the same way.
@@ -16,7 +17,7 @@ from patchset import edit
 
 TARGET = "vllm/model_executor/models/kimi_k25.py"
 GROUP = "eagle3-serving"
-NEEDS = {"vllm": ">=0.16.0,<0.18.0"}
+NEEDS = {"vllm": ">=0.15.0,<0.18.0"}
 FIXED_IN = {"vllm": "0.18.0"}
 SYMPTOMS = [r"Model does not support EAGLE3 interface"]
 UPSTREAM = "https://github.com/vllm-project/vllm/pull/36361"
@@ -26,17 +27,18 @@ TOUCHES = [
     "KimiK25ForConditionalGeneration.get_eagle3_aux_hidden_state_layers",
     "KimiK25ForConditionalGeneration.set_aux_hidden_state_layers",
 ]
+CURES = [
+    "protocol *.kimi_k25.KimiK25ForConditionalGeneration SupportsEagle3",
+]
 
 _INTERFACES = "vllm.model_executor.models.interfaces"
 _WRAPPER = "KimiK25ForConditionalGeneration"
-_SET = "self.language_model.set_aux_hidden_state_layers(layers)"
-_GET = "return self.language_model.get_eagle3_aux_hidden_state_layers()"
-_METHODS = f"""
+_METHODS = """
 def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
-    {_SET}
+    self.language_model.set_aux_hidden_state_layers(layers)
 
 def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
-    {_GET}
+    return self.language_model.get_eagle3_aux_hidden_state_layers()
 """
 
 
@@ -53,14 +55,13 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 
 def fixed(module: cst.Module) -> bool:
-    return (
-        edit.imports(module, _INTERFACES, "SupportsEagle3")
-        and edit.has_base(module, _WRAPPER, "SupportsEagle3")
-        and edit.defines(module, _WRAPPER, "set_aux_hidden_state_layers")
-        and edit.defines(module, _WRAPPER, "get_eagle3_aux_hidden_state_layers")
-        and edit.count(module, f"{_WRAPPER}.set_aux_hidden_state_layers", _SET) == 1
-        and edit.count(module, f"{_WRAPPER}.get_eagle3_aux_hidden_state_layers", _GET)
-        == 1
+    return all(
+        (
+            edit.imports(module, _INTERFACES, "SupportsEagle3"),
+            edit.has_base(module, _WRAPPER, "SupportsEagle3"),
+            edit.defines(module, _WRAPPER, "set_aux_hidden_state_layers"),
+            edit.defines(module, _WRAPPER, "get_eagle3_aux_hidden_state_layers"),
+        )
     )
 
 

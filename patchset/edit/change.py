@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ import libcst as cst
 
 from patchset.definitions import MODULE, Scope, definition_nodes, find
 from patchset.errors import Mismatch
-from patchset.pattern import matches, parse_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ def expect(
     *,
     found: int,
     wanted: int = 1,
-    pattern: str | None = None,
+    fits: Callable[[ast.AST], bool] | None = None,
 ) -> None:
     """Raise Mismatch unless as many were found as wanted.
 
-    The message says where `pattern` matches, if it matches too often or too rarely.
+    The message gives the lines of what `fits`: where they are too many or too few.
     """
     if found == wanted:
         return
-    lines = [] if pattern is None else sorted(_lines(context, pattern))
+    lines = [] if fits is None else _lines(context, fits)
     where = f" (lines {', '.join(map(str, lines))})" if lines else ""
     raise Mismatch(
         f"expected {wanted} of {what} in {context.path}, found {found}{where}"
@@ -67,23 +67,19 @@ def shown(text: str) -> str:
     return f"`{lines[0]}`" if len(lines) == 1 else f"`{lines[0]} …`"
 
 
-def _lines(context: Context, pattern: str) -> set[int]:
-    """Where the pattern matches in the module as it was."""
-    wanted = parse_pattern(pattern)
-    try:
-        roots: list[ast.AST] = (
-            [ast.parse(context.module.bytes)]
-            if context.path == MODULE
-            else [*definition_nodes(context.module, context.path)]
-        )
-    except SyntaxError:  # newer than the Python that runs patchset
-        return set()
-    return {
+def _lines(context: Context, fits: Callable[[ast.AST], bool]) -> list[int]:
+    """Where they are in the module as it was."""
+    roots: list[ast.AST] = [*definition_nodes(context.module, context.path)]
+    if context.path == MODULE:
+        with contextlib.suppress(SyntaxError):  # newer than the Python that runs this
+            roots = [ast.parse(context.module.bytes)]
+    own = (node for root in roots for node in _own(root))
+    lines = {
         node.lineno
-        for root in roots
-        for node in _own(root)
-        if isinstance(node, ast.stmt | ast.expr) and matches(wanted, node)
+        for node in own
+        if isinstance(node, ast.stmt | ast.expr) and fits(node)
     }
+    return sorted(lines)
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:

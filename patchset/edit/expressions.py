@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 import libcst as cst
@@ -13,6 +14,7 @@ from patchset.edit.change import Change, Context, expect, shown
 from patchset.edit.rows import row_of, with_row
 from patchset.edit.shapes import anchor, expression_fits
 from patchset.errors import Mismatch
+from patchset.pattern import matches
 
 
 def replace_expression(pattern: str, text: str, *, times: int = 1) -> Change:
@@ -73,7 +75,11 @@ def on_expressions(
         visitor = Expressions(scope, wanted, change)
         new = scope.visit(visitor)
         expect(
-            context, shown(pattern), found=visitor.found, wanted=times, pattern=pattern
+            context,
+            shown(pattern),
+            found=visitor.found,
+            wanted=times,
+            fits=partial(matches, wanted),
         )
         return cast("Scope", new)
 

@@ -118,13 +118,18 @@ def _split(gap: Gap, separator: Gap) -> tuple[Gap, Gap]:
 
 def _join(before: Gap, after: Gap, *, is_last: bool) -> Gap:
     """The gap that is left where what stood between two gaps is gone."""
-    if not isinstance(before, cst.ParenthesizedWhitespace):
-        return after
     if isinstance(after, cst.ParenthesizedWhitespace):
+        if not isinstance(before, cst.ParenthesizedWhitespace):
+            return after
         lines = [*before.empty_lines, *after.empty_lines]
         return before.with_changes(empty_lines=lines, last_line=after.last_line)
-    has_comment = before.first_line.comment is not None or before.empty_lines
-    return after if is_last and not has_comment else before
+    return after if is_last and not _has_comment(before) else before
+
+
+def _has_comment(gap: Gap) -> bool:
+    return isinstance(gap, cst.ParenthesizedWhitespace) and (
+        gap.first_line.comment is not None or bool(gap.empty_lines)
+    )
 
 
 _ELEMENTS: dict[type[cst.CSTNode], str] = {

@@ -91,9 +91,6 @@ def _expression(node: cst.BaseExpression) -> ast.expr | None:
 
 def _statement(node: cst.BaseStatement) -> ast.AST | None:
     """An expression statement is its expression; None as above, and for `a; b`."""
-    if isinstance(node, cst.If):
-        # An `elif` is an `If` that prints as `elif`.
-        node = cst.If(test=node.test, body=node.body, orelse=node.orelse)
     try:
         body = ast.parse(code(node)).body
     except SyntaxError:

@@ -1,0 +1,62 @@
+"""The KV cache is planned by functions from the module that has them.
+
+vLLM 0.33.0 moved the three functions with which the hidden states generator lays out
+the KV cache from `vllm.v1.core.kv_cache_utils` to `vllm.v1.core.kv_cache_planning`, and
+left their parameters as they were. Importing the generator fails.
+
+Drop this with speculators 0.5.0, which has no such generator.
+"""
+
+import libcst as cst
+
+from patchset import edit
+
+TARGET = "speculators/data_generation/vllm_hidden_states_generator.py"
+GROUP = "hidden-states-extraction"
+NEEDS = {"speculators": ">=0.3.0,<0.4.0", "vllm": ">=0.33.0"}
+FIXED_IN = {"speculators": "0.5.0"}
+SYMPTOMS = [
+    r"cannot import name '_get_kv_cache_groups_uniform_spec' from 'vllm\.v1\.core",
+]
+UPSTREAM = "https://github.com/vllm-project/speculators/pull/353"
+TOUCHES = ["<module>"]
+
+_OLD = """
+from vllm.v1.core.kv_cache_utils import (
+    _get_kv_cache_groups_uniform_spec,
+    get_kv_cache_config_from_groups,
+    unify_hybrid_kv_cache_specs,
+)
+"""
+_NEW = _OLD.replace("kv_cache_utils", "kv_cache_planning")
+
+
+def rewrite(module: cst.Module) -> cst.Module:
+    return edit.within(module, edit.MODULE, edit.replace(_OLD, _NEW))
+
+
+def fixed(module: cst.Module) -> bool:
+    moved = edit.count(module, edit.MODULE, _NEW) == 1
+    if not moved and edit.count(module, edit.MODULE, _OLD) != 1:
+        raise edit.Mismatch("the planning functions are imported in another way")
+    return moved
+
+
+BEFORE = """\
+from vllm.sampling_params import SamplingParams
+from vllm.v1.core.kv_cache_utils import (
+    _get_kv_cache_groups_uniform_spec,
+    get_kv_cache_config_from_groups,
+    unify_hybrid_kv_cache_specs,
+)
+from vllm.v1.core.sched.scheduler import Scheduler
+"""
+AFTER = """\
+from vllm.sampling_params import SamplingParams
+from vllm.v1.core.kv_cache_planning import (
+    _get_kv_cache_groups_uniform_spec,
+    get_kv_cache_config_from_groups,
+    unify_hybrid_kv_cache_specs,
+)
+from vllm.v1.core.sched.scheduler import Scheduler
+"""

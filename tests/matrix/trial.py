@@ -1,0 +1,81 @@
+"""One pair of releases: the verdict of every patch, and the bytes that come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from patchset.catalogue import builtin_directory, edit_digest, read_catalogue
+from patchset.digest import of_bytes
+from patchset.interpreter import compile_error
+from patchset.model import Digest, Patch, Selection
+from patchset.plan import recipe
+from patchset.rehearse import Rehearsal, rehearse
+from patchset.rewrite import Folded, Refused, fold
+from patchset.wheel import Wheel
+from tests.matrix.releases import wheel_of
+
+
+@dataclass
+class Trials:
+    """Folds that were done once are not done again: most pairs share their files."""
+
+    patches: Sequence[Patch]
+    edit: Digest = field(default_factory=edit_digest)
+    _folded: dict[tuple[Digest, tuple[str, ...]], Folded | Refused] = field(
+        default_factory=dict
+    )
+
+    @classmethod
+    def of_catalogue(cls, checked: Mapping[str, str] | None = None) -> Trials:
+        """Of the built-in patches; `checked` stands for the table that is to be."""
+        patches = read_catalogue(builtin_directory(), None).patches
+        if checked is not None:
+            patches = tuple(replace(one, checked=checked) for one in patches)
+        return cls(patches=patches)
+
+    def run(
+        self, versions: Mapping[str, str]
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The row of the matrix and the golden rows of one pair."""
+        wheels = {name: wheel_of(name, version) for name, version in versions.items()}
+        plain = self.rehearse(wheels, Selection())
+        opted = self.rehearse(wheels, Selection(plus=self._opt_in()))
+        verdicts = {row.patch.id: row.verdict.value for row in plain.rows}
+        row = {**versions, "ok": plain.is_well, "verdicts": verdicts}
+        golden = self.golden(plain, wheels) + self.golden(opted, wheels)
+        return row, golden
+
+    def rehearse(self, wheels: Mapping[str, Wheel], selection: Selection) -> Rehearsal:
+        """What `apply` would do with these wheels."""
+        return rehearse(wheels, self.patches, selection=selection, folding=self._fold)
+
+    def golden(
+        self, rehearsal: Rehearsal, wheels: Mapping[str, Wheel]
+    ) -> list[dict[str, Any]]:
+        """The rows by which the same bytes are recognised without any codemod."""
+        return [
+            {
+                "package": file.package,
+                "version": wheels[file.package].version,
+                "path": file.path,
+                "pristine": file.pristine,
+                "patches": sorted(patch.id for patch in file.patches),
+                "recipe": recipe(file.patches, self.edit),
+                "patched": file.patched,
+            }
+            for file in rehearsal.files
+        ]
+
+    def _opt_in(self) -> tuple[str, ...]:
+        return tuple(sorted({one.id for one in self.patches if one.opt_in}))
+
+    def _fold(
+        self, base: bytes, patches: Sequence[Patch], path: str
+    ) -> Folded | Refused:
+        names = tuple(sorted(f"{one.id} {one.variant}" for one in patches))
+        key = (of_bytes(base), names)
+        if key not in self._folded:
+            self._folded[key] = fold(base, patches, path=path, compiles=compile_error)
+        return self._folded[key]
