@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stage import TARGETS, Stage, apply, images, only, prompts
-
 from patchset.catalogue import read_catalogues
 from patchset.model import Patch
+from tests.e2e.stage import TARGETS, Stage, apply, images, patchset, prompts
 
 Result = dict[str, Any]
 LONG = [2000, 2000, 2000, 2000, 2000, 300]  # more than one scheduling step holds
@@ -129,11 +128,7 @@ EXTRACTION = (
 
 def prove(stage: Stage) -> list[str]:
     """Put the patches in one at a time; return the rows of the table that users see."""
-    known = {
-        patch.id: patch
-        for catalogue in read_catalogues(())
-        for patch in catalogue.patches
-    }
+    known = _known(stage)
     rows = _walk(stage, "serving", SERVING, known)
     for target in TARGETS:
         result = stage.serve(
@@ -142,6 +137,18 @@ def prove(stage: Stage) -> list[str]:
         stage.expect(result["ok"], f"{target}: serves with EAGLE-3 after the four")
     rows += _walk(stage, "extraction", EXTRACTION, known)
     return rows
+
+
+def _known(stage: Stage) -> dict[str, Patch]:
+    """Return the patches, of each the variant that this environment calls for."""
+    listed = patchset(stage.pristine, "list")["patches"]
+    called_for = {(row["id"], row["variant"]) for row in listed}
+    return {
+        patch.id: patch
+        for catalogue in read_catalogues(())
+        for patch in catalogue.patches
+        if (patch.id, patch.variant) in called_for
+    }
 
 
 def _walk(
@@ -187,6 +194,7 @@ def _brief(result: Result) -> str:
 
 
 def _selected(obstacles: Sequence[Obstacle], known: dict[str, Patch]) -> list[str]:
-    opt_in = [each.patch for each in obstacles if known[each.patch].opt_in]
-    usual = [each.patch for each in obstacles if not known[each.patch].opt_in]
-    return only(usual) + [word for patch in opt_in for word in ("--with", patch)]
+    words: list[str] = []
+    for each in obstacles:
+        words += ["--with" if known[each.patch].opt_in else "--only", each.patch]
+    return words
