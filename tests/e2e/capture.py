@@ -26,7 +26,9 @@ class Capture:
         layers[-1].register_forward_hook(self._after)
 
     def _before(self, _: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
-        named = dict(zip(("positions", "hidden_states", "residual"), args, strict=False))
+        named = dict(
+            zip(("positions", "hidden_states", "residual"), args, strict=False)
+        )
         named |= kwargs
         self._states.append(_sum(named["hidden_states"], named["residual"]))
 

@@ -144,7 +144,9 @@ def _trace(llm: LLM, hooks: Capture, job: dict[str, Any]) -> int:
     """Save states and tokens of prompts continued greedily: what a draft learns from."""
     (batch,) = job["batches"]
     pieces = []
-    for prompt, made in zip(batch, _generate(llm, batch, job["trace_tokens"]), strict=True):
+    for prompt, made in zip(
+        batch, _generate(llm, batch, job["trace_tokens"]), strict=True
+    ):
         whole = prompt["tokens"] + made["tokens"]
         hooks.passes.clear()
         _generate(llm, [{"tokens": whole}], 1)
