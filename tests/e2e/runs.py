@@ -67,7 +67,8 @@ def _run(
         tail = "\n".join(log.read_text(encoding="utf-8").splitlines()[-30:])
         message = f"{name} wrote no result; the whole log is {log}:\n{tail}"
         raise RuntimeError(message)
-    return json.loads(told.read_text(encoding="utf-8"))
+    result = json.loads(told.read_text(encoding="utf-8"))
+    return {**result, "log": log.read_text(encoding="utf-8")}
 
 
 def _environment(work: Path) -> dict[str, str]:

@@ -37,6 +37,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         enforce_eager=not job.get("compile", False),
         max_model_len=job.get("max_model_len", 2048),
         max_num_seqs=8,
+        max_num_batched_tokens=job.get("step_tokens", 2048),
         enable_prefix_caching=False,
         speculative_config=speculation,
         disable_log_stats=False,
@@ -44,6 +45,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     )
     runner = _runner(llm)
     watch = Watch(runner) if speculation else None
+    # Hooks would become a part of what is compiled.
     hooks = Capture(runner.model) if not job.get("compile") else None
     outputs = [
         _generate(llm, batch, job.get("max_tokens", 32)) for batch in job["batches"]
@@ -51,6 +53,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {"outputs": outputs, **_counts(llm)}
     if watch and hooks:
         result["auxiliary"] = watch.compare(hooks)
+    elif watch:
+        result["auxiliary"] = watch.nearest(torch.load(job["states"])[0]["states"])
     if job.get("trace") and hooks:
         result["trace"] = _trace(llm, hooks, job)
     return result
@@ -87,6 +91,19 @@ class Watch:
             ),
             "largest": max(float(states.abs().max()) for states, _ in pairs),
             "reached_draft": self._reached(hooks),
+        }
+
+    def nearest(self, states: torch.Tensor) -> dict[str, Any]:
+        """Tell which states of a prompt's trace the first pass returned."""
+        tokens = self.returned[0].shape[1]
+        gaps = [
+            [float((own - seen).abs().max()) for seen in states[:, :tokens]]
+            for own in self.returned[0]
+        ]
+        return {
+            "layers": self.layers,
+            "nearest": [gap.index(min(gap)) for gap in gaps],
+            "gap": max(min(gap) for gap in gaps),
         }
 
     def _reached(self, hooks: Capture) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from patchset.catalogue import builtin_directory, edit_digest, read_catalogue
@@ -21,13 +21,19 @@ from tests.matrix.releases import wheel_of
 class Trials:
     """Folds that were done once are not done again: most pairs share their files."""
 
-    patches: Sequence[Patch] = field(
-        default_factory=lambda: read_catalogue(builtin_directory(), None).patches
-    )
+    patches: Sequence[Patch]
     edit: Digest = field(default_factory=edit_digest)
     _folded: dict[tuple[Digest, tuple[str, ...]], Folded | Refused] = field(
         default_factory=dict
     )
+
+    @classmethod
+    def of_catalogue(cls, checked: Mapping[str, str] | None = None) -> Trials:
+        """Of the built-in patches; `checked` stands for the table that is to be."""
+        patches = read_catalogue(builtin_directory(), None).patches
+        if checked is not None:
+            patches = tuple(replace(one, checked=checked) for one in patches)
+        return cls(patches=patches)
 
     def run(
         self, versions: Mapping[str, str]
