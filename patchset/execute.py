@@ -45,6 +45,7 @@ from patchset.plan import (
     Step,
     Write,
     forced,
+    memory,
     needs_folding,
     step,
 )
@@ -225,9 +226,10 @@ def _save(survey: Survey, plan: Plan, contents: Mapping[Place, bytes]) -> None:
         _save_adopted(store, survey, subject)
         if isinstance(decided, Write) and decided.forced:
             store.save_aside(subject.file.path, subject.file.content or b"")
+        if isinstance(decided, Write):
+            _save_base(store, subject)
         if not isinstance(decided, Write) or not decided.patches:
             continue
-        _save_base(store, subject)
         store.write_object(
             contents[subject.place],
             Output(
@@ -276,7 +278,7 @@ def _heal(survey: Survey, kept: Keep) -> None:
     """The bytes are as wanted: let the store say of which patches, as they are now."""
     subject = kept.subject
     output = subject.own_output
-    wanted = {(one.id, one.variant, one.code) for one in subject.effective}
+    wanted = {(one.id, one.variant, one.code) for one in kept.patches}
     if (
         output is not None
         and output.edit == survey.edit
@@ -290,7 +292,7 @@ def _heal(survey: Survey, kept: Keep) -> None:
             path=subject.file.path,
             base=subject.base or Digest(""),
             edit=survey.edit,
-            patches=tuple(_save_patch(store, one) for one in subject.effective),
+            patches=tuple(_save_patch(store, one) for one in kept.patches),
         ),
     )
 
@@ -478,10 +480,12 @@ def _obsolete(
     survey: Survey, plan: Plan, site: str, old: Ledger
 ) -> Mapping[str, Digest]:
     """What was known and is still about a patch that there is, and what was found."""
-    known = {f"{one.id} {one.code}" for one in survey.patches}
-    kept = {name: base for name, base in old.obsolete.items() if name in known}
+    kept: dict[str, Digest] = {}
+    if old.obsolete:
+        known = {memory(one, survey.edit) for one in survey.patches}
+        kept = {name: base for name, base in old.obsolete.items() if name in known}
     for subject in survey.subjects:
         if subject.file.site == site and subject.base is not None:
             for patch in plan.obsolete.get(subject.place, ()):
-                kept[f"{patch.id} {patch.code}"] = subject.base
+                kept[memory(patch, survey.edit)] = subject.base
     return dict(sorted(kept.items()))
