@@ -32,6 +32,7 @@ from patchset.model import (
     Ledger,
     Output,
     Patch,
+    PatchState,
     PatchText,
     Place,
     Pristine,
@@ -79,7 +80,7 @@ def make_plan(
     `force` puts pristine bytes in the place of those that we do not recognise.
     """
     steps: list[Step] = []
-    problems: list[Problem] = []
+    problems: list[Problem] = list(_unusable(survey))
     obsolete: dict[Place, tuple[Patch, ...]] = {}
     for subject in survey.subjects:
         wanted = survey.known[subject.place]
@@ -102,6 +103,20 @@ def make_plan(
             decided = replace(decided, original=_original(survey, decided))
         steps.append(decided)
     return Plan(steps=tuple(steps), problems=tuple(problems), obsolete=obsolete)
+
+
+def _unusable(survey: Survey) -> Iterator[Problem]:
+    """What keeps a whole package from being judged, where a patch needs it."""
+    needed = {
+        name
+        for choice in survey.choices
+        if choice.state is PatchState.REFUSED
+        for needs in choice.patch.needs
+        for name in needs
+    }
+    for name, found in sorted(survey.environment.distributions.items()):
+        if name in needed and found.obstacle is not None:
+            yield found.obstacle
 
 
 def _fold(survey: Survey, subject: Subject) -> Bytes | tuple[Problem, ...]:
@@ -129,14 +144,20 @@ def _fold(survey: Survey, subject: Subject) -> Bytes | tuple[Problem, ...]:
 
 
 def _original(survey: Survey, write: Write) -> Attributes | None:
-    """The attributes that the base had, where the base is put back."""
+    """The mode and the link that the base had, where the base is put back.
+
+    Its owner is that of the patched file, which has the base's: whoever gave the
+    files of an environment away since then has given this one away, too.
+    """
     file = write.subject.file
     state = survey.states.get(file.site)
-    if write.patches or state is None:
+    if write.patches or state is None or file.attributes is None:
         return None
     for role in state.roles.get(write.digest, ()):
         if isinstance(role, Pristine) and role.path == file.path:
-            return role.attributes
+            return replace(
+                role.attributes, uid=file.attributes.uid, gid=file.attributes.gid
+            )
     return None
 
 
