@@ -5,17 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from patchset.digest import of_bytes
 from patchset.errors import Problem
 from patchset.model import Choice, Digest, Patch, PatchState, Selection
 from patchset.rewrite import Folded, Refused
 from patchset.select import choose
-from patchset.wheel import Wheel
 
 Folding: TypeAlias = Callable[[bytes, Sequence[Patch], str], Folded | Refused]
 """Base, patches and path → what came of folding them."""
+
+
+class Release(Protocol):
+    """One release of a distribution, wherever its files lie."""
+
+    @property
+    def name(self) -> str:
+        """As pip knows it."""
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+
+    def read(self, path: str) -> bytes | None:
+        """The pristine bytes of one file, or None if it has none of that name."""
 
 
 class Verdict(str, Enum):
@@ -84,7 +98,7 @@ class Rehearsal:
 
 
 def rehearse(
-    wheels: Mapping[str, Wheel],
+    wheels: Mapping[str, Release],
     patches: Sequence[Patch],
     *,
     selection: Selection,
@@ -117,7 +131,7 @@ def rehearse(
 def _fold(
     path: str,
     patches: Sequence[Patch],
-    wheel: Wheel,
+    wheel: Release,
     folding: Folding,
     files: list[Rewritten],
 ) -> Sequence[Row]:
@@ -157,7 +171,7 @@ def _refused(patch: Patch, problems: Sequence[Problem]) -> Row:
     return Row(patch=patch, verdict=verdict, reason=own[0].message)
 
 
-def _unwanted(choice: Choice, wheels: Mapping[str, Wheel], folding: Folding) -> Row:
+def _unwanted(choice: Choice, wheels: Mapping[str, Release], folding: Folding) -> Row:
     patch = choice.patch
     if choice.state is PatchState.UNTESTED:
         (row,) = _fold(patch.target, [patch], wheels[patch.package], folding, [])

@@ -20,6 +20,9 @@ SYMPTOMS = [
 ]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/353"
 TOUCHES = ["<module>"]
+CURES = [
+    "missing-name vllm.v1.core.kv_cache_utils.* *",
+]
 
 _OLD = """
 from vllm.v1.core.kv_cache_utils import (
