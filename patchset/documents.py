@@ -58,6 +58,11 @@ def fingerprint(survey: Survey) -> Digest | None:
 def problems(survey: Survey) -> tuple[Problem, ...]:
     """All that is wrong beyond what an `apply` would mend by itself."""
     found: list[Problem] = []
+    obstacles = {
+        one.obstacle.message: one.obstacle
+        for one in survey.environment.distributions.values()
+        if one.obstacle is not None
+    }
     for subject in survey.subjects:
         problem = obstacle(subject, survey.known[subject.place])
         if problem is not None and (subject.wanted or subject.entry):
@@ -68,7 +73,7 @@ def problems(survey: Survey) -> tuple[Problem, ...]:
         if row.state is PatchState.REFUSED and not any(
             one.message == row.reason for one in found
         ):
-            found.append(_refused(row))
+            found.append(obstacles.get(row.reason or "") or _refused(row))
     if survey.is_interrupted:
         found.append(INTERRUPTED)
     return tuple(dict.fromkeys(found))

@@ -32,6 +32,7 @@ from patchset.model import (
     Ledger,
     Output,
     Patch,
+    PatchState,
     PatchText,
     Place,
     Pristine,
@@ -45,6 +46,7 @@ from patchset.plan import (
     Step,
     Write,
     forced,
+    memory,
     needs_folding,
     step,
 )
@@ -78,7 +80,7 @@ def make_plan(
     `force` puts pristine bytes in the place of those that we do not recognise.
     """
     steps: list[Step] = []
-    problems: list[Problem] = []
+    problems: list[Problem] = list(_unusable(survey))
     obsolete: dict[Place, tuple[Patch, ...]] = {}
     for subject in survey.subjects:
         wanted = survey.known[subject.place]
@@ -101,6 +103,20 @@ def make_plan(
             decided = replace(decided, original=_original(survey, decided))
         steps.append(decided)
     return Plan(steps=tuple(steps), problems=tuple(problems), obsolete=obsolete)
+
+
+def _unusable(survey: Survey) -> Iterator[Problem]:
+    """What keeps a whole package from being judged, where a patch needs it."""
+    needed = {
+        name
+        for choice in survey.choices
+        if choice.state is PatchState.REFUSED
+        for needs in choice.patch.needs
+        for name in needs
+    }
+    for name, found in sorted(survey.environment.distributions.items()):
+        if name in needed and found.obstacle is not None:
+            yield found.obstacle
 
 
 def _fold(survey: Survey, subject: Subject) -> Bytes | tuple[Problem, ...]:
@@ -128,14 +144,20 @@ def _fold(survey: Survey, subject: Subject) -> Bytes | tuple[Problem, ...]:
 
 
 def _original(survey: Survey, write: Write) -> Attributes | None:
-    """The attributes that the base had, where the base is put back."""
+    """The mode and the link that the base had, where the base is put back.
+
+    Its owner is that of the patched file, which has the base's: whoever gave the
+    files of an environment away since then has given this one away, too.
+    """
     file = write.subject.file
     state = survey.states.get(file.site)
-    if write.patches or state is None:
+    if write.patches or state is None or file.attributes is None:
         return None
     for role in state.roles.get(write.digest, ()):
         if isinstance(role, Pristine) and role.path == file.path:
-            return role.attributes
+            return replace(
+                role.attributes, uid=file.attributes.uid, gid=file.attributes.gid
+            )
     return None
 
 
@@ -225,9 +247,10 @@ def _save(survey: Survey, plan: Plan, contents: Mapping[Place, bytes]) -> None:
         _save_adopted(store, survey, subject)
         if isinstance(decided, Write) and decided.forced:
             store.save_aside(subject.file.path, subject.file.content or b"")
+        if isinstance(decided, Write):
+            _save_base(store, subject)
         if not isinstance(decided, Write) or not decided.patches:
             continue
-        _save_base(store, subject)
         store.write_object(
             contents[subject.place],
             Output(
@@ -276,7 +299,7 @@ def _heal(survey: Survey, kept: Keep) -> None:
     """The bytes are as wanted: let the store say of which patches, as they are now."""
     subject = kept.subject
     output = subject.own_output
-    wanted = {(one.id, one.variant, one.code) for one in subject.effective}
+    wanted = {(one.id, one.variant, one.code) for one in kept.patches}
     if (
         output is not None
         and output.edit == survey.edit
@@ -290,7 +313,7 @@ def _heal(survey: Survey, kept: Keep) -> None:
             path=subject.file.path,
             base=subject.base or Digest(""),
             edit=survey.edit,
-            patches=tuple(_save_patch(store, one) for one in subject.effective),
+            patches=tuple(_save_patch(store, one) for one in kept.patches),
         ),
     )
 
@@ -478,10 +501,12 @@ def _obsolete(
     survey: Survey, plan: Plan, site: str, old: Ledger
 ) -> Mapping[str, Digest]:
     """What was known and is still about a patch that there is, and what was found."""
-    known = {f"{one.id} {one.code}" for one in survey.patches}
-    kept = {name: base for name, base in old.obsolete.items() if name in known}
+    kept: dict[str, Digest] = {}
+    if old.obsolete:
+        known = {memory(one, survey.edit) for one in survey.patches}
+        kept = {name: base for name, base in old.obsolete.items() if name in known}
     for subject in survey.subjects:
         if subject.file.site == site and subject.base is not None:
             for patch in plan.obsolete.get(subject.place, ()):
-                kept[f"{patch.id} {patch.code}"] = subject.base
+                kept[memory(patch, survey.edit)] = subject.base
     return dict(sorted(kept.items()))

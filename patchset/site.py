@@ -168,16 +168,24 @@ def _pth_sites(site: Site) -> Iterator[Site]:
 
 def _list_site(site: Site) -> _Listing:
     path = Path(site.path)
-    if zipfile.is_zipfile(path) if path.is_file() else False:
-        with zipfile.ZipFile(path) as archive:
-            names = {PurePosixPath(name).parts[0] for name in archive.namelist()}
-        return _Listing(site=site, names=frozenset(names), leftovers=(), archive=True)
+    if path.is_file():
+        archived = _names_in_archive(path)
+        return _Listing(site=site, names=archived, leftovers=(), archive=True)
     try:
         names = set(os.listdir(path))  # noqa: PTH208 - names are all that is wanted
     except OSError:
         names = set()
     leftovers = sorted(name for name in names if _LEFTOVER.fullmatch(name))
     return _Listing(site=site, names=frozenset(names), leftovers=tuple(leftovers))
+
+
+def _names_in_archive(path: Path) -> frozenset[str]:
+    """What imports would find in an archive: nothing, if it is none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return frozenset(name.partition("/")[0] for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError):
+        return frozenset()
 
 
 def _provider(
@@ -272,7 +280,7 @@ def _editable_source(path: Path) -> str | None:
         data = json.loads(path.read_text(encoding="utf-8"))
         editable = data["dir_info"]["editable"]
         return str(data.get("url", "")) if editable is True else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -1,4 +1,4 @@
-"""The environment of the proof: PyTorch, vLLM's CPU wheel and speculators, from nothing."""
+"""The environment of the proof: PyTorch, vLLM's CPU wheel and speculators."""
 
 from __future__ import annotations
 

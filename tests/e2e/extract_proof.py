@@ -6,15 +6,15 @@ import random
 from pathlib import Path
 from typing import Any
 
-from obstacles import INTERRUPTED, LONG, SMALL
-from stage import TARGETS, Stage, apply
+from tests.e2e.obstacles import INTERRUPTED, LONG, SMALL
+from tests.e2e.stage import TARGETS, Stage, apply
 
 STATES = 9  # before each of eight layers, and after the last
 VLLM_IDS = "speculators/vllm_layer_ids"
 
 
 def prove(stage: Stage) -> None:
-    """Extract from both targets, in both meanings of a layer id, on one and two ranks."""
+    """Extract from both targets, in both meanings of layer ids, on one rank and two."""
     root = stage.copy("extracting")
     apply(root)
     for target in TARGETS:
@@ -51,19 +51,23 @@ def _check(stage: Stage, what: str, result: dict[str, Any], *, offset: int) -> N
     ended = [call for call in result["calls"] if "rows" in call]
     broken = [call["error"] for call in result["calls"] if "rows" not in call]
     for call in ended:
-        wrong = {name: call[name] for name in ("short", "lost", "foreign") if call[name]}
+        wrong = {
+            name: call[name] for name in ("short", "lost", "foreign") if call[name]
+        }
         if wrong or call["depths"] != [[layer + offset] for layer in ids]:
             stage.expect(
                 None, f"{what}, {call['name']}: {wrong}, ids {ids}: {call['depths']}"
             )
-    prompts, tokens = (sum(call[name] for call in ended) for name in ("prompts", "tokens"))
+    prompts, tokens = (
+        sum(call[name] for call in ended) for name in ("prompts", "tokens")
+    )
     steps = max(call["steps"] for call in ended)
     after = f", also after {', '.join(broken)}" if broken else ""
     stage.expect(
         ended and tokens,
-        f"{what}: ids {ids} are the hooks' states {[i + offset for i in ids]} bit by bit:"
-        f" {len(ended)} calls, {prompts} prompts, {tokens} tokens, up to {steps} steps a"
-        f" call, no row of another prompt{after}",
+        f"{what}: ids {ids} are the hooks' states {[i + offset for i in ids]} bit by"
+        f" bit: {len(ended)} calls, {prompts} prompts, {tokens} tokens, up to {steps}"
+        f" steps a call, no row of another prompt{after}",
     )
 
 

@@ -1,4 +1,4 @@
-"""One run of speculators' generator: `python extraction.py JOB.json RESULT.json`.
+"""One run of speculators' generator: `-m tests.e2e.extraction JOB.json RESULT.json`.
 
 A job names a target, layer ids and calls of `generate()`; the result tells for each
 call, row by row, whether what came back for a prompt is what forward hooks in the
@@ -15,12 +15,13 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-import stubs  # noqa: F401 - effects only
 import torch
-from capture import Capture
-from serving import describe
 from safetensors import safe_open
 from vllm.v1.worker import cpu_model_runner
+
+from tests.e2e import stubs  # noqa: F401 - effects only
+from tests.e2e.capture import Capture
+from tests.e2e.serving import describe
 
 FOLDER = "PATCHSET_E2E_CAPTURE"
 _load_model = cpu_model_runner.CPUModelRunner.load_model

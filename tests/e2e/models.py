@@ -115,9 +115,7 @@ def write_targets(root: Path, remote_code: Path) -> None:
     }
     write(root / "deepseek", text, weights)
     dense = {**text, "first_k_dense_replace": LAYERS}
-    write(
-        root / "dense", dense, text_weights(torch.Generator().manual_seed(0), dense)
-    )
+    write(root / "dense", dense, text_weights(torch.Generator().manual_seed(0), dense))
     for name in ("kimi", "deepseek", "dense"):
         _write_processors(root / name, remote_code)
 
@@ -276,7 +274,7 @@ def write(folder: Path, config: dict[str, Any], weights: Weights) -> None:
 
 
 def main() -> None:
-    """Write every checkpoint but the trained draft: `python models.py FOLDER`."""
+    """Write every checkpoint but the trained draft: `-m tests.e2e.models FOLDER`."""
     root = Path(sys.argv[1])
     write_targets(root, Path(__file__).resolve().parent / "remote_code")
     weights = draft_weights(torch.Generator().manual_seed(3))

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stage import TARGETS, Stage, apply, images, only, prompts
-
 from patchset.catalogue import read_catalogues
 from patchset.model import Patch
+from tests.e2e.stage import TARGETS, Stage, apply, images, patchset, prompts
 
 Result = dict[str, Any]
 LONG = [2000, 2000, 2000, 2000, 2000, 300]  # more than one scheduling step holds
@@ -27,8 +26,6 @@ class Obstacle:
     job: dict[str, Any]
     wrong: Callable[[Result], str | None] | None = None
     """The wrong figures, where the patch says SILENT; None where they are right."""
-    last: bool = False
-    """The group's way is free after this patch."""
 
 
 def _serving(target: str) -> dict[str, Any]:
@@ -131,17 +128,27 @@ EXTRACTION = (
 
 def prove(stage: Stage) -> list[str]:
     """Put the patches in one at a time; return the rows of the table that users see."""
-    known = {
-        patch.id: patch
-        for catalogue in read_catalogues(())
-        for patch in catalogue.patches
-    }
+    known = _known(stage)
     rows = _walk(stage, "serving", SERVING, known)
     for target in TARGETS:
-        result = stage.serve(stage.root / "copies" / "serving", "free", _serving(target))
+        result = stage.serve(
+            stage.root / "copies" / "serving", "free", _serving(target)
+        )
         stage.expect(result["ok"], f"{target}: serves with EAGLE-3 after the four")
     rows += _walk(stage, "extraction", EXTRACTION, known)
     return rows
+
+
+def _known(stage: Stage) -> dict[str, Patch]:
+    """Return the patches, of each the variant that this environment calls for."""
+    listed = patchset(stage.pristine, "list")["patches"]
+    called_for = {(row["id"], row["variant"]) for row in listed}
+    return {
+        patch.id: patch
+        for catalogue in read_catalogues(())
+        for patch in catalogue.patches
+        if (patch.id, patch.variant) in called_for
+    }
 
 
 def _walk(
@@ -156,9 +163,8 @@ def _walk(
         stage.expect(before, f"without {patch.id}: {before}")
         rows.append(f"| {before} | `{patch.id}` |")
         apply(root, *_selected(obstacles[: number + 1], known))
-        # The next obstacle may have the same message: its own turn tells.
-        following = obstacles[number + 1 : number + 2]
-        if any(known[each.patch].symptoms == patch.symptoms for each in following):
+        # Where the next obstacle is met by the same job, its own turn tells.
+        if any(each.job == obstacle.job for each in obstacles[number + 1 : number + 2]):
             continue
         after = _look(stage, kind, root, obstacle, patch)
         stage.expect(not after, f"with {patch.id}: no more of it")
@@ -188,6 +194,7 @@ def _brief(result: Result) -> str:
 
 
 def _selected(obstacles: Sequence[Obstacle], known: dict[str, Patch]) -> list[str]:
-    opt_in = [each.patch for each in obstacles if known[each.patch].opt_in]
-    usual = [each.patch for each in obstacles if not known[each.patch].opt_in]
-    return only(usual) + [word for patch in opt_in for word in ("--with", patch)]
+    words: list[str] = []
+    for each in obstacles:
+        words += ["--with" if known[each.patch].opt_in else "--only", each.patch]
+    return words

@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import environment
-import extract_proof
-import obstacles
-import revert_proof
-import runs
-import serve_proof
-from stage import NotShownError, Stage, prompts
+from tests.e2e import (
+    environment,
+    extract_proof,
+    obstacles,
+    revert_proof,
+    runs,
+    serve_proof,
+)
+from tests.e2e.stage import NotShownError, Stage, prompts
 
 NOT_SHOWN = """\
 Not shown, because a CPU cannot: MLA's own attention kernels and their KV cache (the
@@ -28,7 +30,7 @@ def prepare(stage: Stage) -> None:
     stage.say(f"environment: {stage.pristine}")
     work = stage.root / "runs" / "prepare"
     if not (stage.root / "models" / "draft" / "config.json").exists():
-        runs.script(stage.pristine, work, "models.py", str(stage.root / "models"))
+        runs.script(stage.pristine, work, "models", str(stage.root / "models"))
         for target, draft in (("deepseek", "draft"), ("dense", None)):
             trace = str(stage.root / "models" / f"{target}.trace")
             job = {"target": target, "batches": [prompts()], "max_tokens": 1}
@@ -38,7 +40,7 @@ def prepare(stage: Stage) -> None:
             if draft:
                 arguments = [trace, stage.model(draft), stage.model(target)]
                 layers = ["2", "4", "5"]
-                runs.script(stage.pristine, work, "draft.py", *arguments, *layers)
+                runs.script(stage.pristine, work, "draft", *arguments, *layers)
     stage.say(f"checkpoints and trained draft: {stage.root / 'models'}")
 
 
@@ -47,7 +49,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, default=environment.default_root())
     parser.add_argument("--environment-python", default=None)
-    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument(
+        "parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default"
+    )
     asked = parser.parse_args()
     python = environment.find_python(asked.environment_python)
     stage = Stage(root=asked.root.resolve(), python=python)

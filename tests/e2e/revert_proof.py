@@ -7,9 +7,9 @@ import csv
 import hashlib
 from pathlib import Path
 
-import environment
-from obstacles import EXTRACTION, SERVING
-from stage import Stage, apply, patchset
+from tests.e2e import environment
+from tests.e2e.obstacles import EXTRACTION, SERVING
+from tests.e2e.stage import Stage, apply, patchset
 
 
 def prove(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from stage import TARGETS, Stage, apply, images, only, prompts
+from tests.e2e.stage import TARGETS, Stage, apply, images, only, prompts
 
 DRAFTS = ("draft", "draft-random", "draft-layers")
 LAYERS = {"draft": [2, 4, 5], "draft-random": [2, 4, 5], "draft-layers": [0, 3, 8]}
@@ -40,7 +40,9 @@ def _serve(stage: Stage, root: Path, target: str) -> None:
         steps = {"step_tokens": 64} if draft == "draft-layers" else {}
         name = f"{target}-{draft}"
         result = stage.serve(root, name, job | {"draft": draft} | steps)
-        stage.expect(result["ok"], f"{target}, {draft}: {result.get('message', 'serves')}")
+        stage.expect(
+            result["ok"], f"{target}, {draft}: {result.get('message', 'serves')}"
+        )
         count = sum(map(len, said))
         stage.expect(
             _tokens(result) == said,
@@ -53,8 +55,8 @@ def _serve(stage: Stage, root: Path, target: str) -> None:
             and seen["equal"]
             and seen["reached_draft"]
             and seen["largest"] > 0,
-            f"{target}, {draft}: states {seen['layers']} equal the hooks' bit by bit, in"
-            f" {seen['passes']} passes over {seen['tokens']} tokens, and reach the draft",
+            f"{target}, {draft}: states {seen['layers']} equal the hooks' bit by bit,"
+            f" {seen['passes']} passes, {seen['tokens']} tokens, and reach the draft",
         )
         rate[draft] = result["accepted"] / result["drafted"]
         stage.say(

@@ -1,4 +1,4 @@
-"""One run of the whole engine: `python serving.py JOB.json RESULT.json`.
+"""One run of the whole engine: `python -m tests.e2e.serving JOB.json RESULT.json`.
 
 A job names a target, a draft or none, and batches of prompts; the result holds the
 tokens of each, what was drafted and accepted, how the auxiliary hidden states compare
@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import stubs  # noqa: F401 - effects only
 import torch
-from capture import Capture
 from PIL import Image
 from vllm import LLM, SamplingParams
+
+from tests.e2e import stubs  # noqa: F401 - effects only
+from tests.e2e.capture import Capture
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +118,7 @@ class Watch:
         return bool(rows) and all(row.numpy().tobytes() in seen for row in rows)
 
 
-def _layers(runner: Any) -> tuple[int, ...]:  # noqa: ANN401
+def _layers(runner: Any) -> Any:  # noqa: ANN401
     own = runner._get_eagle3_aux_layers_from_config()
     return own or runner.model.get_eagle3_aux_hidden_state_layers()
 
@@ -158,7 +159,7 @@ def _counts(llm: LLM) -> dict[str, int]:
 
 
 def _trace(llm: LLM, hooks: Capture, job: dict[str, Any]) -> int:
-    """Save states and tokens of prompts continued greedily: what a draft learns from."""
+    """Save states and tokens of prompts continued greedily, for a draft to learn."""
     (batch,) = job["batches"]
     pieces = []
     for prompt, made in zip(

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import environment
-import runs
+from tests.e2e import environment, runs
 
 VLLM_VERSION = "0.16.0"
 TARGETS = ("kimi", "deepseek")
