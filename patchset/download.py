@@ -77,12 +77,20 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
     """Run pip: what it says goes to people, what it complains of is kept."""
     return subprocess.run(
         command,
-        stdout=sys.stderr,
+        stdout=_people(),
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
         check=False,
     )
+
+
+def _people() -> int:
+    """Return where people read, as a file descriptor; nowhere if that is no file."""
+    try:
+        return sys.stderr.fileno()
+    except (OSError, ValueError, AttributeError):
+        return subprocess.DEVNULL
 
 
 def _not_found(requirement: str, words: str) -> Problem:
