@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from patchset import documents
+from patchset.after import next_ledgers
 from patchset.cli.session import (
     Session,
     assumable,
@@ -21,7 +22,7 @@ from patchset.cli.session import (
     version_options,
 )
 from patchset.errors import Problem, UsageError
-from patchset.execute import Plan, carry_out, make_plan, next_ledgers
+from patchset.execute import Plan, carry_out, make_plan, remove_state
 from patchset.model import Choice, PatchState, Selection, Subject
 from patchset.select import is_named
 from patchset.store import Store
@@ -105,8 +106,7 @@ def _revert(
         carry_out(survey, plan, ledgers=ledgers)
         _tell_adopted(plan)
         if not names:
-            for site in survey.states:
-                Store(Path(site)).remove()
+            remove_state(survey)
         after = session.take(allow_nothing=True)
     there = {PatchState.APPLIED, PatchState.OUTDATED, PatchState.ORPHANED}
     ok = not any(

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from patchset import diffs, documents
+from patchset.after import next_ledgers
 from patchset.cli.change import check_names, tell_opt_in
 from patchset.cli.session import (
     Session,
@@ -21,7 +22,7 @@ from patchset.cli.session import (
     version_options,
 )
 from patchset.errors import PatchsetError, UsageError
-from patchset.execute import Plan, make_plan, next_ledgers
+from patchset.execute import Plan, make_plan
 from patchset.model import Patch, Selection, Subject
 from patchset.plan import PatchRow, Write
 from patchset.store import Store
