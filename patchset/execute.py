@@ -189,19 +189,19 @@ def carry_out(survey: Survey, plan: Plan, *, ledgers: Mapping[str, Ledger]) -> N
     contents = {one.subject.place: _content(one) for one in plan.writes}
     files = [_replacement(one, contents[one.subject.place]) for one in plan.writes]
     fresh = [Store(Path(site)) for site in ledgers if not Store(Path(site)).exists()]
-    try:
-        with undisturbed():
+    with undisturbed():
+        try:
             save(survey, plan.steps, contents)
             exchange(
                 files,
                 {Path(site): ledger for site, ledger in ledgers.items()},
                 stores=[Path(site) for site in survey.states],
             )
-    except BaseException as error:
-        _forget(fresh)
-        if isinstance(error, OSError):
-            raise PatchsetError(io_problem(error)) from error
-        raise
+        except BaseException as error:
+            _forget(fresh)
+            if isinstance(error, OSError):
+                raise PatchsetError(io_problem(error)) from error
+            raise
 
 
 def remove_state(survey: Survey) -> None:

@@ -98,8 +98,10 @@ def _set_time(path: Path, descriptor: int, *, keep: bool) -> None:
         return
     if keep:
         os.utime(descriptor, ns=(old.st_atime_ns, old.st_mtime_ns))
-    elif int(os.fstat(descriptor).st_mtime) <= int(old.st_mtime):
-        os.utime(descriptor, (int(old.st_mtime) + 1, int(old.st_mtime) + 1))
+    else:
+        # Not the clock alone: it may run backwards, or twice in one second.
+        new = max(os.fstat(descriptor).st_mtime, int(old.st_mtime) + 1)
+        os.utime(descriptor, (new, new))
 
 
 def linked_directory(site: Path, path: str) -> Path | None:

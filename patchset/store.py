@@ -242,9 +242,7 @@ class Store:
         target = self.saved_path(path, content)
         make_directory(target.parent, like=self.site)
         if not target.exists():
-            temporary = stage(target, content, attributes_of(self.site, mode=0o644))
-            temporary.replace(target)
-            sync_directory(target.parent)
+            self._write_own(target, content)
         return target
 
     def saved_path(self, path: str, content: bytes) -> Path:
@@ -256,7 +254,13 @@ class Store:
         return self.root / "objects" / digest.removeprefix("sha256:")
 
     def _write_own(self, path: Path, content: bytes) -> None:
-        stage(path, content, attributes_of(self.site, mode=0o644)).replace(path)
+        temporary = stage(path, content, attributes_of(self.site, mode=0o644))
+        try:
+            temporary.replace(path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
         sync_directory(path.parent)
 
 

@@ -25,6 +25,7 @@ from patchset.errors import Problem, UsageError
 from patchset.execute import Plan, carry_out, make_plan, remove_state
 from patchset.model import Choice, PatchState, Selection, Subject
 from patchset.select import is_named
+from patchset.signals import undisturbed
 from patchset.store import Store
 from patchset.survey import Survey
 
@@ -103,10 +104,11 @@ def _revert(
         session.introduce(survey)
         plan = make_plan(survey, force=force)
         ledgers = next_ledgers(survey, plan)
-        carry_out(survey, plan, ledgers=ledgers)
+        with undisturbed():
+            carry_out(survey, plan, ledgers=ledgers)
+            if not names:
+                remove_state(survey)
         _tell_adopted(plan)
-        if not names:
-            remove_state(survey)
         after = session.take(allow_nothing=True)
     there = {PatchState.APPLIED, PatchState.OUTDATED, PatchState.ORPHANED}
     ok = not any(
