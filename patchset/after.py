@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from patchset.execute import Plan
 from patchset.model import Digest, Ledger
-from patchset.plan import Forget, Keep, Refuse, Step, Write
+from patchset.plan import Forget, Keep, Refuse, Step, Write, memory
 from patchset.survey import Survey
 
 
@@ -60,10 +60,12 @@ def _obsolete(
     survey: Survey, plan: Plan, site: str, old: Ledger
 ) -> Mapping[str, Digest]:
     """What was known and is still about a patch that there is, and what was found."""
-    known = {f"{one.id} {one.code}" for one in survey.patches}
-    kept = {name: base for name, base in old.obsolete.items() if name in known}
+    kept: dict[str, Digest] = {}
+    if old.obsolete:
+        known = {memory(one, survey.edit) for one in survey.patches}
+        kept = {name: base for name, base in old.obsolete.items() if name in known}
     for subject in survey.subjects:
         if subject.file.site == site and subject.base is not None:
             for patch in plan.obsolete.get(subject.place, ()):
-                kept[f"{patch.id} {patch.code}"] = subject.base
+                kept[memory(patch, survey.edit)] = subject.base
     return dict(sorted(kept.items()))

@@ -58,8 +58,13 @@ def fingerprint(files: Iterable[tuple[str, Digest]]) -> Digest | None:
 
 
 def _assigns(node: ast.stmt, names: frozenset[str]) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return any(
+    """Whether a statement does nothing but assign to some of these names."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign):
+        targets = [node.target]
+    return bool(targets) and all(
         isinstance(target, ast.Name) and target.id in names for target in targets
     )
 
@@ -73,14 +78,14 @@ def _lines(node: ast.AST) -> Iterable[str]:
         if name in {"ctx", "kind", "type_comment"}:
             continue
         values = value if isinstance(value, list) else [value]
-        if name == "body" and _has_docstring(node):
-            values = values[1:]
-        for child in values:
+        begin = 1 if name == "body" and _has_docstring(node) else 0
+        for child in values[begin:]:
             if isinstance(child, ast.AST):
                 yield f"{name}("
                 yield from _lines(child)
                 yield ")"
-            elif child is not None:
+            elif child is not None or value is values:
+                # In a list, None is a place: `{**a, b: c}` is not `{b: a, **c}`.
                 yield f"{name}={child!r}"
 
 

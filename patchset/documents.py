@@ -133,7 +133,7 @@ def status(survey: Survey, *, verifying: bool = False) -> dict[str, Any]:
         "ok": is_verified(survey) if verifying else is_well(survey),
         "fingerprint": fingerprint(survey),
         "patches": [] if verifying else [_patch(row) for row in survey.patch_rows],
-        "files": [_file(row) for row in survey.file_rows],
+        "files": [_file(row, verifying=verifying) for row in survey.file_rows],
         "errors": [asdict(one) for one in errors],
     }
 
@@ -251,15 +251,17 @@ def _patch(row: PatchRow) -> dict[str, Any]:
     }
 
 
-def _file(row: FileRow) -> dict[str, Any]:
+def _file(row: FileRow, *, verifying: bool = False) -> dict[str, Any]:
     file = row.subject.file
+    # `verify` knows no catalogue: what the last run left is all that it can want.
+    wanted = row.subject.entry if verifying else row.wanted
     return {
         "path": file.path,
         "distribution": None if file.distribution is None else file.distribution.name,
         "state": row.state.value,
         "sha256": file.digest,
         "pristine": file.recorded,
-        "wanted": row.wanted,
+        "wanted": wanted,
         "patches": list(row.patches),
     }
 

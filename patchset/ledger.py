@@ -105,9 +105,23 @@ def parse_journal(text: str) -> Mapping[str, str]:
 def safe_path(value: str) -> str:
     """A path that stays below its site; raises FormatError for any other."""
     path = PurePosixPath(value)
-    if path.is_absolute() or ".." in path.parts or str(path) != value or value == ".":
+    if (
+        path.is_absolute()
+        or ".." in path.parts
+        or str(path) != value
+        or value == "."
+        or not _is_file_name(value)
+    ):
         raise FormatError(f"{value!r} is no path below a site")
     return value
+
+
+def _is_file_name(value: str) -> bool:
+    """Whether the operating system takes it: no NUL, no half of a surrogate pair."""
+    try:
+        return b"\0" not in value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
 
 
 def _role(role: Role) -> dict[str, Any]:

@@ -31,9 +31,10 @@ def save(
         _save_adopted(store, survey, subject)
         if isinstance(decided, Write) and decided.forced:
             store.save_aside(subject.file.path, subject.file.content or b"")
+        if isinstance(decided, Write):
+            _save_base(store, subject)
         if not isinstance(decided, Write) or not decided.patches:
             continue
-        _save_base(store, subject)
         store.write_object(
             contents[subject.place],
             Output(
@@ -82,7 +83,7 @@ def _heal(survey: Survey, kept: Keep) -> None:
     """The bytes are as wanted: let the store say of which patches, as they are now."""
     subject = kept.subject
     output = subject.own_output
-    wanted = {(one.id, one.variant, one.code) for one in subject.effective}
+    wanted = {(one.id, one.variant, one.code) for one in kept.patches}
     if (
         output is not None
         and output.edit == survey.edit
@@ -96,6 +97,6 @@ def _heal(survey: Survey, kept: Keep) -> None:
             path=subject.file.path,
             base=subject.base or Digest(""),
             edit=survey.edit,
-            patches=tuple(_save_patch(store, one) for one in subject.effective),
+            patches=tuple(_save_patch(store, one) for one in kept.patches),
         ),
     )
