@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from patchset import documents
+from patchset.after import next_ledgers
 from patchset.cli.difference import print_diffs
 from patchset.cli.options import (
     assumable,
@@ -19,9 +20,10 @@ from patchset.cli.options import (
 )
 from patchset.cli.session import Session, guarded, note, show, show_errors
 from patchset.errors import Problem, UsageError
-from patchset.execute import Plan, carry_out, make_plan, next_ledgers
+from patchset.execute import Plan, carry_out, make_plan, remove_state
 from patchset.model import Adopted, Choice, PatchState, Selection, Subject
 from patchset.select import is_named
+from patchset.signals import undisturbed
 from patchset.store import Store
 from patchset.survey import Survey
 
@@ -100,11 +102,11 @@ def _revert(
         session.introduce(survey)
         plan = make_plan(survey, force=force)
         ledgers = next_ledgers(survey, plan)
-        carry_out(survey, plan, ledgers=ledgers)
+        with undisturbed():
+            carry_out(survey, plan, ledgers=ledgers)
+            if not names:
+                remove_state(survey)
         _tell_adopted(plan)
-        if not names:
-            for site in survey.states:
-                Store(Path(site)).remove()
         after = session.take(allow_nothing=True)
     there = {PatchState.APPLIED, PatchState.OUTDATED, PatchState.ORPHANED}
     ok = not any(
