@@ -112,7 +112,7 @@ def test_a_block_on_the_line_of_its_head_has_no_place(
     change: object,
 ) -> None:
     assert callable(change)
-    with pytest.raises(edit.Mismatch, match=r"no indented block in `for a in x: b`"):
+    with pytest.raises(edit.Mismatch, match=r"no indented block: `b`"):
         edited("for a in x: b\n", change("for a in x: ...", "c"))
 
 
@@ -199,13 +199,15 @@ def test_a_hole_in_a_block_is_filled_with_the_matched_block() -> None:
     """)
 
 
-def test_a_whole_block_may_be_the_hole() -> None:
-    change = edit.replace("for a in x: ...", "while a:\n    ...")
-    assert edited("for a in x:\n    b\n    c\n", change) == "while a:\n    b\n    c\n"
+@pytest.mark.parametrize("body", ["\n    b\n    c  # c\n    # end\n", " b\n"])
+@pytest.mark.parametrize("hole", ["while a:\n    ...", "while a: ..."])
+def test_a_whole_block_may_be_the_hole(hole: str, body: str) -> None:
+    change = edit.replace("for a in x: ...", hole)
+    assert edited(f"for a in x:{body}", change) == f"while a:{body}"
 
 
-def test_a_hole_needs_a_block_to_be_filled_with() -> None:
-    change = edit.replace("for a in x: ...", "while a:\n    ...")
+def test_a_hole_among_others_needs_statements_to_be_filled_with() -> None:
+    change = edit.replace("for a in x: ...", "while a:\n    d\n    ...")
     with pytest.raises(edit.Mismatch, match="no indented block"):
         edited("for a in x: b\n", change)
 

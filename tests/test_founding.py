@@ -43,7 +43,7 @@ def test_status_says_what_is_pending_and_changes_nothing(
     assert result.document["ok"] is False
     found = states(result.document)
     assert found["vllm/eagle3_target_whitelist"] == "pending"
-    assert set(found.values()) == {"pending", "unselected"}
+    assert set(found.values()) == {"pending", "unselected", "not-needed"}
     assert copy.digests() == founding.digests()
 
 

@@ -15,9 +15,10 @@ import pytest
 
 from patchset import documents
 from patchset import survey as surveys
+from patchset.after import next_ledgers
 from patchset.cli.change import _unwanted
 from patchset.errors import PatchsetError
-from patchset.execute import Plan, make_plan, next_ledgers
+from patchset.execute import Plan, make_plan
 from patchset.interpreter import Interpreter
 from patchset.model import (
     Adopted,

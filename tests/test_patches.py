@@ -150,7 +150,6 @@ def keeps_the_contract(loaded: Loaded, pristine: cst.Module) -> cst.Module:
     compile(patched.bytes, loaded.patch.target, "exec", dont_inherit=True)
     for path in loaded.patch.touches:
         partly = put_back(pristine, patched, path)
-        assert partly.code != patched.code
         assert not _recognises(loaded, partly), f"{path} is pristine, yet it is fixed"
     for path in {place.path for place in places(pristine)} & set(loaded.patch.touches):
         with pytest.raises(edit.Mismatch):
@@ -216,12 +215,11 @@ def test_the_example_is_what_it_does(loaded: Loaded) -> None:
 
 
 @every_patch
-def test_where_there_is_nothing_it_finds_nothing(loaded: Loaded) -> None:
+def test_where_there_is_nothing_it_does_nothing(loaded: Loaded) -> None:
     empty = cst.parse_module("")
+    assert not _recognises(loaded, empty)
     with pytest.raises(edit.Mismatch):
         loaded.rewrite(empty)
-    with pytest.raises(edit.Mismatch):
-        loaded.fixed(empty)
 
 
 # --- published files -------------------------------------------------------------

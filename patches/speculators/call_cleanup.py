@@ -108,13 +108,14 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 
 def fixed(module: cst.Module) -> bool:
+    decorated = edit.has_decorator(module, _GENERATE, _DECORATOR)
     return (
-        edit.count(module, edit.MODULE, "import functools") == 1
+        decorated
+        and edit.count(module, _GENERATE, _TELL) == 1
+        and edit.count(module, edit.MODULE, "import functools") == 1
         and edit.defines(module, edit.MODULE, _DECORATOR)
         and edit.defines(module, _DECORATOR, "call")
         and edit.defines(module, _GENERATOR, "_forget_requests")
-        and edit.has_decorator(module, _GENERATE, _DECORATOR)
-        and edit.count(module, _GENERATE, _TELL) == 1
     )
 
 

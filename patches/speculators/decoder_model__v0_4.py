@@ -2,8 +2,9 @@
 
 The worker extension of speculators 0.4.0 takes `get_language_model().model` of a
 multimodal model for the decoder whose layers it captures from. In vLLM 0.15.x the
-language model of Kimi-K2.5 is the decoder itself and has no `.model`. In vLLM 0.16.0 it
-is a `…ForCausalLM`, and this patch is not needed.
+language model of Kimi-K2.5 is the decoder itself and has no `.model`.
+
+Drop this with vLLM 0.16.0, where it is a `…ForCausalLM` with the decoder in it.
 """
 
 import libcst as cst

@@ -20,6 +20,11 @@ SYMPTOMS = [
 ]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/353"
 TOUCHES = ["<module>"]
+CURES = [
+    "missing-name vllm.v1.core.* _get_kv_cache_groups_uniform_spec",
+    "missing-name vllm.v1.core.* get_kv_cache_config_from_groups",
+    "missing-name vllm.v1.core.* unify_hybrid_kv_cache_specs",
+]
 
 _OLD = """
 from vllm.v1.core.kv_cache_utils import (
@@ -36,7 +41,10 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 
 def fixed(module: cst.Module) -> bool:
-    return edit.count(module, edit.MODULE, _NEW) == 1
+    moved = edit.count(module, edit.MODULE, _NEW) == 1
+    if not moved and edit.count(module, edit.MODULE, _OLD) != 1:
+        raise edit.Mismatch("the planning functions are imported in another way")
+    return moved
 
 
 BEFORE = """\

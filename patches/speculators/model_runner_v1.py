@@ -40,6 +40,8 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 
 def fixed(module: cst.Module) -> bool:
+    if edit.count(module, edit.MODULE, _TRANSFORMERS) != 1:
+        raise edit.Mismatch(f"no `{_TRANSFORMERS}` to set the variable before")
     return (
         edit.count(module, edit.MODULE, _IMPORT) == 1
         and edit.count(module, edit.MODULE, _SET) == 1

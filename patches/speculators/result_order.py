@@ -30,14 +30,14 @@ def rewrite(module: cst.Module) -> cst.Module:
         module,
         _GENERATE,
         edit.replace(
-            "for req_id in sorted(request_id_to_idx.keys()): ...",
-            "for req_id in request_id_to_idx: ...",
+            "for req_id in sorted(request_id_to_idx.keys()):\n    ...",
+            "for req_id in request_id_to_idx:\n    ...",
         ),
     )
 
 
 def fixed(module: cst.Module) -> bool:
-    loop = "for req_id in request_id_to_idx: ..."
+    loop = "for req_id in request_id_to_idx:\n    ..."
     return edit.count(module, _GENERATE, loop) == 1
 
 

@@ -67,10 +67,11 @@ def rewrite(module: cst.Module) -> cst.Module:
 
 
 def fixed(module: cst.Module) -> bool:
+    shifted = edit.count(module, _CAPTURE, _SHIFT) == 1
     return (
         edit.count(module, _INIT, _DEFAULT) == 1
         and edit.count(module, _INIT, _BOUNDS) == 1
-        and edit.count(module, _CAPTURE, _SHIFT) == 1
+        and shifted
     )
 
 

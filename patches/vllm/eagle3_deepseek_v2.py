@@ -36,9 +36,12 @@ TOUCHES = [
     "DeepseekV2ForCausalLM.set_aux_hidden_state_layers",
     "DeepseekV2Model",
     "DeepseekV2Model.forward",
+    "DeepseekV2Model.get_eagle3_aux_hidden_state_layers",
+    "DeepseekV2Model.set_aux_hidden_state_layers",
 ]
 CURES = [
-    "protocol vllm.model_executor.models.deepseek_v2.* *",
+    "protocol vllm.model_executor.models.deepseek_v2.* SupportsEagle3",
+    "protocol vllm.model_executor.models.deepseek_v2.* aux_hidden_state_layers",
 ]
 
 _MODEL = "DeepseekV2Model"
@@ -77,19 +80,26 @@ _RETURN_STATES = """
 if aux_hidden_states:
     return hidden_states, aux_hidden_states
 """
-_METHODS = """
+_DECODER_METHODS = """
 def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
-    first, last = self.model.start_layer, self.model.end_layer
+    first, last = self.start_layer, self.end_layer
     if not all(first <= layer <= last for layer in layers):
         raise ValueError(
             f"EAGLE-3 asks for the hidden states that enter layers {layers}; this "
             f"pipeline stage has those that enter layers {first} to {last} only"
         )
-    self.model.aux_hidden_state_layers = tuple(layers)
+    self.aux_hidden_state_layers = tuple(layers)
 
 def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
-    num_layers = len(self.model.layers)
+    num_layers = len(self.layers)
     return (2, num_layers // 2, num_layers - 3)
+"""
+_METHODS = """
+def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
+    self.model.set_aux_hidden_state_layers(layers)
+
+def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
+    return self.model.get_eagle3_aux_hidden_state_layers()
 """
 
 
@@ -97,7 +107,12 @@ def rewrite(module: cst.Module) -> cst.Module:
     module = edit.within(
         module, edit.MODULE, edit.extend_import(".interfaces", "SupportsEagle3")
     )
-    module = edit.within(module, _MODEL, edit.insert_after(_CLASS_ATTRIBUTE, _LAYERS))
+    module = edit.within(
+        module,
+        _MODEL,
+        edit.insert_after(_CLASS_ATTRIBUTE, _LAYERS),
+        edit.add_members(_DECODER_METHODS, after="forward"),
+    )
     module = edit.within(
         module,
         f"{_MODEL}.forward",
@@ -129,6 +144,8 @@ def fixed(module: cst.Module) -> bool:
             edit.has_base(module, _CAUSAL, "SupportsEagle3"),
             edit.defines(module, _CAUSAL, "set_aux_hidden_state_layers"),
             edit.defines(module, _CAUSAL, "get_eagle3_aux_hidden_state_layers"),
+            edit.defines(module, _MODEL, "set_aux_hidden_state_layers"),
+            edit.defines(module, _MODEL, "get_eagle3_aux_hidden_state_layers"),
         )
     )
 
@@ -190,6 +207,19 @@ class DeepseekV2Model(Module):
             return hidden_states, aux_hidden_states
         return hidden_states
 
+    def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
+        first, last = self.start_layer, self.end_layer
+        if not all(first <= layer <= last for layer in layers):
+            raise ValueError(
+                f"EAGLE-3 asks for the hidden states that enter layers {layers}; this "
+                f"pipeline stage has those that enter layers {first} to {last} only"
+            )
+        self.aux_hidden_state_layers = tuple(layers)
+
+    def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
+        num_layers = len(self.layers)
+        return (2, num_layers // 2, num_layers - 3)
+
 
 class DeepseekV2ForCausalLM(Module, SupportsPP, SupportsEagle3):
     def forward(self, *args) -> torch.Tensor | tuple[torch.Tensor, list[torch.Tensor]]:
@@ -199,15 +229,8 @@ class DeepseekV2ForCausalLM(Module, SupportsPP, SupportsEagle3):
         return self.logits_processor(hidden_states)
 
     def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
-        first, last = self.model.start_layer, self.model.end_layer
-        if not all(first <= layer <= last for layer in layers):
-            raise ValueError(
-                f"EAGLE-3 asks for the hidden states that enter layers {layers}; this "
-                f"pipeline stage has those that enter layers {first} to {last} only"
-            )
-        self.model.aux_hidden_state_layers = tuple(layers)
+        self.model.set_aux_hidden_state_layers(layers)
 
     def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
-        num_layers = len(self.model.layers)
-        return (2, num_layers // 2, num_layers - 3)
+        return self.model.get_eagle3_aux_hidden_state_layers()
 """

@@ -4,7 +4,8 @@ With a DeepSeek-V2 implementation that supports EAGLE-3, Kimi-K2.5 still fails a
 weights are loaded: the model runner asks the outermost model for the interface, and
 that is the multimodal wrapper `KimiK25ForConditionalGeneration`, not the language model
 in it. The wrapper needs the base class and two methods that delegate; its `forward`
-already returns whatever the language model returns.
+already returns whatever the language model returns. On vLLM 0.15.x the language model
+is the bare decoder, later a `DeepseekV2ForCausalLM`: both have the two methods.
 
 Useless without the patch of `deepseek_v2.py` in this group. Drop it with vLLM 0.18.0,
 whose wrapper delegates in the same way.
@@ -16,7 +17,7 @@ from patchset import edit
 
 TARGET = "vllm/model_executor/models/kimi_k25.py"
 GROUP = "eagle3-serving"
-NEEDS = {"vllm": ">=0.16.0,<0.18.0"}
+NEEDS = {"vllm": ">=0.15.0,<0.18.0"}
 FIXED_IN = {"vllm": "0.18.0"}
 SYMPTOMS = [r"Model does not support EAGLE3 interface"]
 UPSTREAM = "https://github.com/vllm-project/vllm/pull/36361"

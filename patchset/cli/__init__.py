@@ -20,12 +20,13 @@ _COMMANDS = {
     "revert": "patchset.cli.change",
     "status": "patchset.cli.look",
     "verify": "patchset.cli.look",
-    "diff": "patchset.cli.look",
+    "diff": "patchset.cli.difference",
     "list": "patchset.cli.look",
-    "show": "patchset.cli.look",
+    "show": "patchset.cli.difference",
     "doctor": "patchset.cli.foresight",
     "inspect": "patchset.cli.foresight",
     "explain": "patchset.cli.foresight",
+    "check": "patchset.cli.check",
 }
 """Command → module; a command that only hashes never imports what rewrites."""
 

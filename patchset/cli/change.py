@@ -9,21 +9,21 @@ from pathlib import Path
 import click
 
 from patchset import documents
-from patchset.cli.session import (
-    Session,
+from patchset.after import next_ledgers
+from patchset.cli.difference import print_diffs
+from patchset.cli.options import (
     assumable,
+    check_names,
     check_versions,
-    guarded,
     json_option,
-    note,
-    show,
-    show_errors,
     version_options,
 )
+from patchset.cli.session import Session, guarded, note, show, show_errors
 from patchset.errors import Problem, UsageError
-from patchset.execute import Plan, carry_out, make_plan, next_ledgers
+from patchset.execute import Plan, carry_out, make_plan, remove_state
 from patchset.model import Adopted, Choice, PatchState, Selection, Subject
 from patchset.select import is_named
+from patchset.signals import undisturbed
 from patchset.store import Store
 from patchset.survey import Survey
 
@@ -70,7 +70,7 @@ def _apply(
         check_versions(survey, stated, assume=assume_version)
         plan = make_plan(survey, progress=None if as_json else _progress)
         if diff:
-            _print_diff(plan, stderr=as_json)
+            print_diffs(plan.writes, stderr=as_json)
         if dry_run:
             return _rehearsed(session, survey, plan, as_json=as_json)
         carry_out(survey, plan, ledgers=next_ledgers(survey, plan))
@@ -102,11 +102,11 @@ def _revert(
         session.introduce(survey)
         plan = make_plan(survey, force=force)
         ledgers = next_ledgers(survey, plan)
-        carry_out(survey, plan, ledgers=ledgers)
+        with undisturbed():
+            carry_out(survey, plan, ledgers=ledgers)
+            if not names:
+                remove_state(survey)
         _tell_adopted(plan)
-        if not names:
-            for site in survey.states:
-                Store(Path(site)).remove()
         after = session.take(allow_nothing=True)
     there = {PatchState.APPLIED, PatchState.OUTDATED, PatchState.ORPHANED}
     ok = not any(
@@ -143,15 +143,6 @@ def _without(survey: Survey, names: Sequence[str]) -> Selection:
     )
 
 
-def check_names(survey: Survey, names: Sequence[str]) -> None:
-    """Raise UsageError for the names that are neither a patch nor a group."""
-    known = {one.id for one in survey.patches} | {row.id for row in survey.patch_rows}
-    known |= {one.group for one in survey.patches if one.group is not None}
-    unknown = sorted(set(names) - known)
-    if unknown:
-        raise UsageError(*(documents.unknown_patch(one, known) for one in unknown))
-
-
 def _unwanted(survey: Survey) -> Survey:
     """The survey of an environment in which no patch is wanted."""
     choices = tuple(
@@ -181,12 +172,6 @@ def _is_known(survey: Survey, subject: Subject) -> bool:
 
 def _progress(path: str) -> None:
     note(f"rewriting {path}")
-
-
-def _print_diff(plan: Plan, *, stderr: bool) -> None:
-    from patchset.cli.look import print_diffs  # noqa: PLC0415 - shared with `diff`
-
-    print_diffs(plan.writes, stderr=stderr)
 
 
 def _rehearsed(session: Session, survey: Survey, plan: Plan, *, as_json: bool) -> int:
@@ -234,7 +219,7 @@ def _tell(
     for row in after.patch_rows:
         if row.state in {PatchState.OBSOLETE, PatchState.UNTESTED}:
             note(f"{row.state.value}: {row.id}: {row.reason}")
-    tell_opt_in(after)
+    session.mention_opt_in(after)
     show_errors(session, problems)
 
 
@@ -248,17 +233,6 @@ def _tell_adopted(plan: Plan) -> None:
                 subject.file.path, subject.file.content or b""
             )
             note(f"saved: {saved}")
-
-
-def tell_opt_in(survey: Survey) -> None:
-    """One line for all patches that are never applied unasked."""
-    names = [
-        row.id
-        for row in survey.patch_rows
-        if row.state is PatchState.UNSELECTED and row.patch and row.patch.opt_in
-    ]
-    if names:
-        note(f"opt-in, not applied: {', '.join(names)} (patchset apply --with ID)")
 
 
 # --- commands --------------------------------------------------------------------

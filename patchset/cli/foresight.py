@@ -20,7 +20,8 @@ from patchset.analysis.target import (
     by_architecture,
     by_config,
 )
-from patchset.cli.session import Session, guarded, json_option, note, show
+from patchset.cli.options import json_option
+from patchset.cli.session import Session, guarded, note, show
 from patchset.errors import PatchsetError, Problem, UsageError
 from patchset.model import Patch, PatchState
 from patchset.site import find_distributions

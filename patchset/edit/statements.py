@@ -154,8 +154,12 @@ def on_statements(
 
 def _block(statement: cst.BaseStatement) -> cst.IndentedBlock:
     block = getattr(statement, "body", None)
+    return _indented(block if isinstance(block, cst.BaseSuite) else statement)
+
+
+def _indented(block: cst.CSTNode) -> cst.IndentedBlock:
     if not isinstance(block, cst.IndentedBlock):
-        raise Mismatch(f"no indented block in {shown(code(statement))}")
+        raise Mismatch(f"no indented block: {shown(code(block))}")
     return block
 
 
@@ -163,24 +167,32 @@ def _filled(
     template: cst.BaseStatement, matched: cst.BaseStatement
 ) -> cst.BaseStatement:
     """The template with the matched block's statements in the place of its `...`."""
-    if not isinstance(getattr(matched, "body", None), cst.BaseSuite):
+    block = getattr(matched, "body", None)
+    if not isinstance(block, cst.BaseSuite):
         return template
-    return cast("cst.BaseStatement", template.visit(_Fill(matched)))
+    return cast("cst.BaseStatement", template.visit(_Fill(block)))
 
 
 class _Fill(cst.CSTTransformer):
-    def __init__(self, matched: cst.BaseStatement) -> None:
+    def __init__(self, block: cst.BaseSuite) -> None:
         super().__init__()
-        self._matched = matched
+        self._block = block
+
+    def leave_SimpleStatementSuite(
+        self,
+        original_node: cst.SimpleStatementSuite,
+        updated_node: cst.SimpleStatementSuite,
+    ) -> cst.BaseSuite:
+        return self._block if code(original_node).strip() == "..." else updated_node
 
     def leave_IndentedBlock(
-        self,
-        original_node: cst.IndentedBlock,  # noqa: ARG002 - LibCST's signature
-        updated_node: cst.IndentedBlock,
-    ) -> cst.IndentedBlock:
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.BaseSuite:
+        if code(original_node).strip() == "...":
+            return self._block
         if not any(map(_is_hole, updated_node.body)):
             return updated_node
-        block = _block(self._matched)
+        block = _indented(self._block)
         body: list[cst.BaseStatement] = []
         for statement in updated_node.body:
             if _is_hole(statement):

@@ -1,4 +1,4 @@
-"""The environment of the proof: PyTorch, vLLM's CPU wheel and speculators, from nothing."""
+"""The environment of the proof: PyTorch, vLLM's CPU wheel and speculators."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def find_python(asked: str | None) -> str:
     for python in [*found, sys.executable]:
         # A version manager's shim is on PATH and may still refuse to run.
         probe = "import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))"
-        if subprocess.run([python, "-c", probe], check=False).returncode == 0:
+        command = [python, "-c", probe]
+        if subprocess.run(command, check=False, capture_output=True).returncode == 0:
             return python
     message = "no Python 3.10 to 3.13 on PATH; name one: make e2e E2E_PYTHON=PATH"
     raise SystemExit(message)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,11 @@ VISION: dict[str, Any] = {
 
 
 def write_targets(root: Path, remote_code: Path) -> None:
-    """Write `kimi` (the wrapper) and `deepseek` (text only), with one text model."""
-    weights = text_weights(torch.Generator().manual_seed(0))
+    """Write `kimi` (the wrapper) and `deepseek` (text only), with one text model.
+
+    `dense` is text only without experts: those have no kernel that compiles ahead.
+    """
+    weights = text_weights(torch.Generator().manual_seed(0), TEXT)
     wrapper = {
         "architectures": ["KimiK25ForConditionalGeneration"],
         "model_type": "kimi_k25",
@@ -110,7 +114,9 @@ def write_targets(root: Path, remote_code: Path) -> None:
         "model_type": "deepseek_v3",
     }
     write(root / "deepseek", text, weights)
-    for name in ("kimi", "deepseek"):
+    dense = {**text, "first_k_dense_replace": LAYERS}
+    write(root / "dense", dense, text_weights(torch.Generator().manual_seed(0), dense))
+    for name in ("kimi", "deepseek", "dense"):
         _write_processors(root / name, remote_code)
 
 
@@ -169,8 +175,8 @@ def draft_weights(generator: torch.Generator) -> Weights:
     }
 
 
-def text_weights(generator: torch.Generator) -> Weights:
-    """Return the text model's weights: one dense layer, then mixtures of experts."""
+def text_weights(generator: torch.Generator, config: dict[str, Any]) -> Weights:
+    """Return a text model's weights: dense layers first, then mixtures of experts."""
 
     def linear(out: int, into: int) -> torch.Tensor:
         return torch.randn(out, into, generator=generator) * into**-0.5
@@ -188,8 +194,8 @@ def text_weights(generator: torch.Generator) -> Weights:
         "model.norm.weight": norm(HIDDEN),
         "lm_head.weight": linear(VOCAB, HIDDEN),
     }
-    query, rope = TEXT["qk_nope_head_dim"], TEXT["qk_rope_head_dim"]
-    low, value = TEXT["kv_lora_rank"], TEXT["v_head_dim"]
+    query, rope = config["qk_nope_head_dim"], config["qk_rope_head_dim"]
+    low, value = config["kv_lora_rank"], config["v_head_dim"]
     for layer in range(LAYERS):
         prefix = f"model.layers.{layer}"
         attention = f"{prefix}.self_attn"
@@ -204,10 +210,10 @@ def text_weights(generator: torch.Generator) -> Weights:
             f"{attention}.kv_b_proj.weight": linear(HEADS * (query + value), low),
             f"{attention}.o_proj.weight": linear(HIDDEN, HEADS * value),
         }
-        if layer < TEXT["first_k_dense_replace"]:
-            weights |= mlp(f"{prefix}.mlp", TEXT["intermediate_size"])
+        if layer < config["first_k_dense_replace"]:
+            weights |= mlp(f"{prefix}.mlp", config["intermediate_size"])
             continue
-        size, experts = TEXT["moe_intermediate_size"], TEXT["n_routed_experts"]
+        size, experts = config["moe_intermediate_size"], config["n_routed_experts"]
         weights[f"{prefix}.mlp.gate.weight"] = linear(experts, HIDDEN)
         weights[f"{prefix}.mlp.gate.e_score_correction_bias"] = 0.1 * torch.randn(
             experts, generator=generator
@@ -267,6 +273,16 @@ def write(folder: Path, config: dict[str, Any], weights: Weights) -> None:
     save_file(whole, folder / "model.safetensors", metadata={"format": "pt"})
 
 
+def main() -> None:
+    """Write every checkpoint but the trained draft: `-m tests.e2e.models FOLDER`."""
+    root = Path(sys.argv[1])
+    write_targets(root, Path(__file__).resolve().parent / "remote_code")
+    weights = draft_weights(torch.Generator().manual_seed(3))
+    write_draft(root / "draft-random", weights, None)
+    # The first and the last state that there are, and one between.
+    write_draft(root / "draft-layers", weights, [0, 3, LAYERS])
+
+
 def _write_processors(folder: Path, remote_code: Path) -> None:
     for source in sorted(remote_code.glob("*.py")):
         shutil.copyfile(source, folder / source.name)
@@ -287,3 +303,7 @@ def _write_processors(folder: Path, remote_code: Path) -> None:
         ("generation_config.json", {"eos_token_id": 257, "max_length": LENGTH}),
     ):
         (folder / name).write_text(json.dumps(content, indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+CHECKOUT = Path(__file__).resolve().parents[2]
 LIMIT = 900  # seconds: the longest run takes about a minute
 
 # What every run has in its environment. `stubs` says why for the platform's part.
@@ -26,22 +26,22 @@ COMMON = {
 
 
 def serving(root: Path, work: Path, job: dict[str, Any], **extra: str) -> Any:  # noqa: ANN401
-    """Run `serving.py` in the environment at `root`; its result as a dictionary.
+    """Run `serving` in the environment at `root`; its result as a dictionary.
 
     The engine stays in one process, so that stubs and hooks reach it.
     """
     one = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
-    return _run(root, work, "serving.py", job, one | extra)
+    return _run(root, work, "serving", job, one | extra)
 
 
 def extraction(root: Path, work: Path, job: dict[str, Any], **extra: str) -> Any:  # noqa: ANN401
-    """Run `extraction.py` in the environment at `root`; its result as a dictionary."""
-    return _run(root, work, "extraction.py", job, extra)
+    """Run `extraction` in the environment at `root`; its result as a dictionary."""
+    return _run(root, work, "extraction", job, extra)
 
 
 def script(root: Path, work: Path, name: str, *arguments: str) -> None:
     """Run one of the other scripts in the environment at `root`, to its end."""
-    command = [str(root / "bin" / "python"), str(HERE / name), *arguments]
+    command = [str(root / "bin" / "python"), "-m", f"tests.e2e.{name}", *arguments]
     subprocess.run(command, check=True, env=_environment(work), timeout=LIMIT)
 
 
@@ -52,10 +52,10 @@ def _run(
     asked, told, log = work / "job.json", work / "result.json", work / "log.txt"
     asked.write_text(json.dumps(job), encoding="utf-8")
     told.unlink(missing_ok=True)
-    command = [str(root / "bin" / "python"), str(HERE / name), str(asked), str(told)]
+    command = [str(root / "bin" / "python"), "-m", f"tests.e2e.{name}"]
     with log.open("w", encoding="utf-8") as output:
         subprocess.run(
-            command,
+            [*command, str(asked), str(told)],
             check=False,
             env=_environment(work) | extra,
             stdin=subprocess.DEVNULL,
@@ -67,7 +67,8 @@ def _run(
         tail = "\n".join(log.read_text(encoding="utf-8").splitlines()[-30:])
         message = f"{name} wrote no result; the whole log is {log}:\n{tail}"
         raise RuntimeError(message)
-    return json.loads(told.read_text(encoding="utf-8"))
+    result = json.loads(told.read_text(encoding="utf-8"))
+    return {**result, "log": log.read_text(encoding="utf-8")}
 
 
 def _environment(work: Path) -> dict[str, str]:
@@ -76,6 +77,7 @@ def _environment(work: Path) -> dict[str, str]:
     caches = {
         "HF_HOME": str(cache / "huggingface"),
         "VLLM_CACHE_ROOT": str(cache / "vllm"),
+        "PYTHONPATH": str(CHECKOUT),
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
     }
     return kept | COMMON | caches

@@ -1,4 +1,4 @@
-"""One run of the whole engine: `python serving.py JOB.json RESULT.json`.
+"""One run of the whole engine: `python -m tests.e2e.serving JOB.json RESULT.json`.
 
 A job names a target, a draft or none, and batches of prompts; the result holds the
 tokens of each, what was drafted and accepted, how the auxiliary hidden states compare
@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import stubs  # noqa: F401 - effects only
 import torch
-from capture import Capture
 from PIL import Image
 from vllm import LLM, SamplingParams
+
+from tests.e2e import stubs  # noqa: F401 - effects only
+from tests.e2e.capture import Capture
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
@@ -37,6 +38,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         enforce_eager=not job.get("compile", False),
         max_model_len=job.get("max_model_len", 2048),
         max_num_seqs=8,
+        max_num_batched_tokens=job.get("step_tokens", 2048),
         enable_prefix_caching=False,
         speculative_config=speculation,
         disable_log_stats=False,
@@ -44,6 +46,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     )
     runner = _runner(llm)
     watch = Watch(runner) if speculation else None
+    # Hooks would become a part of what is compiled.
     hooks = Capture(runner.model) if not job.get("compile") else None
     outputs = [
         _generate(llm, batch, job.get("max_tokens", 32)) for batch in job["batches"]
@@ -51,6 +54,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {"outputs": outputs, **_counts(llm)}
     if watch and hooks:
         result["auxiliary"] = watch.compare(hooks)
+    elif watch:
+        result["auxiliary"] = watch.nearest(torch.load(job["states"])[0]["states"])
     if job.get("trace") and hooks:
         result["trace"] = _trace(llm, hooks, job)
     return result
@@ -89,6 +94,19 @@ class Watch:
             "reached_draft": self._reached(hooks),
         }
 
+    def nearest(self, states: torch.Tensor) -> dict[str, Any]:
+        """Tell which states of a prompt's trace the first pass returned."""
+        tokens = self.returned[0].shape[1]
+        gaps = [
+            [float((own - seen).abs().max()) for seen in states[:, :tokens]]
+            for own in self.returned[0]
+        ]
+        return {
+            "layers": self.layers,
+            "nearest": [gap.index(min(gap)) for gap in gaps],
+            "gap": max(min(gap) for gap in gaps),
+        }
+
     def _reached(self, hooks: Capture) -> bool:
         """Tell whether every row given to the draft is a row that hooks saw."""
         seen = {
@@ -100,7 +118,7 @@ class Watch:
         return bool(rows) and all(row.numpy().tobytes() in seen for row in rows)
 
 
-def _layers(runner: Any) -> tuple[int, ...]:  # noqa: ANN401
+def _layers(runner: Any) -> Any:  # noqa: ANN401
     own = runner._get_eagle3_aux_layers_from_config()
     return own or runner.model.get_eagle3_aux_hidden_state_layers()
 
@@ -141,7 +159,7 @@ def _counts(llm: LLM) -> dict[str, int]:
 
 
 def _trace(llm: LLM, hooks: Capture, job: dict[str, Any]) -> int:
-    """Save states and tokens of prompts continued greedily: what a draft learns from."""
+    """Save states and tokens of prompts continued greedily, for a draft to learn."""
     (batch,) = job["batches"]
     pieces = []
     for prompt, made in zip(

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from typing_extensions import Self
 from vllm.v1.worker import cpu_model_runner, gpu_model_runner
 
 GIB = 1 << 30
@@ -47,7 +48,7 @@ class _Profiler:
 
     consumed_memory = 0
 
-    def __enter__(self) -> _Profiler:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

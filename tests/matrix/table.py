@@ -6,12 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from patchset.rehearse import WELL
+from tests.matrix.releases import TRANSFORMERS
+
 _HEAD = """\
 # What `patchset apply` does on every published pair
 
 Written by `make matrix` from the published wheels; do not edit. Each cell counts the
 patches that apply to that pair; **bold** where something is left to do by hand, `-`
-where nothing is needed.
+where nothing is needed. Tried beside transformers {transformers}, the last release that
+does not know Kimi-K2.5 itself.
 
 """
 
@@ -27,7 +31,12 @@ def render(matrix: Mapping[str, Any]) -> str:
     for vllm in matrix["vllm"]:
         row = [_cell(cells[vllm, name]) for name in columns]
         lines.append(f"| {vllm} | {' | '.join(row)} |")
-    return _HEAD + "\n".join(lines) + "\n" + _left_over(matrix["pairs"])
+    return (
+        _HEAD.format(transformers=TRANSFORMERS)
+        + "\n".join(lines)
+        + "\n"
+        + _left_over(matrix["pairs"])
+    )
 
 
 def _cell(pair: Mapping[str, Any]) -> str:
@@ -36,18 +45,26 @@ def _cell(pair: Mapping[str, Any]) -> str:
     return text if pair["ok"] else f"**{text}**"
 
 
+def left_over(pair: Mapping[str, Any]) -> str:
+    """The patches of a pair that somebody has to look at, with their verdicts."""
+    left = [
+        f"{name}: {text}"
+        for name, text in pair["verdicts"].items()
+        if text not in _FINE
+    ]
+    return ", ".join(left)
+
+
+_FINE = {verdict.value for verdict in WELL}
+
+
 def _left_over(pairs: Sequence[Mapping[str, Any]]) -> str:
-    """The patches behind the bold cells."""
-    fine = {"applies", "not needed", "unselected", "absent", "obsolete"}
-    rows = sorted(
-        {
-            (name, verdict, f"vLLM {one['vllm']}, speculators {one['speculators']}")
-            for one in pairs
-            for name, verdict in one["verdicts"].items()
-            if verdict not in fine
-        }
-    )
-    if not rows:
+    """What is behind the bold cells."""
+    bad = [one for one in pairs if not one["ok"]]
+    if not bad:
         return "\nNothing is left to do by hand on any of them.\n"
-    lines = [f"- `{name}`: {verdict} on {pair}" for name, verdict, pair in rows]
+    lines = [
+        f"- vLLM {one['vllm']}, speculators {one['speculators']}: {left_over(one)}"
+        for one in bad
+    ]
     return "\n" + "\n".join(lines) + "\n"

@@ -28,10 +28,8 @@ class KimiTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         names = [chr(byte) for byte in range(BYTES)] + list(SPECIAL)
         self._ids = {name: index for index, name in enumerate(names)}
         self._names = names
-        kwargs["bos_token"] = "[BOS]"
-        kwargs["eos_token"] = "[EOS]"
-        kwargs["pad_token"] = "[PAD]"
-        kwargs["unk_token"] = "[UNK]"
+        usual = ("bos", "eos", "pad", "unk")
+        kwargs |= {f"{name}_token": f"[{name.upper()}]" for name in usual}
         kwargs["additional_special_tokens"] = list(SPECIAL[2:-2])
         super().__init__(**kwargs)
 

@@ -1,0 +1,85 @@
+"""Proves the founding patches by running what they are for: `make e2e`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.e2e import (
+    environment,
+    extract_proof,
+    obstacles,
+    revert_proof,
+    runs,
+    serve_proof,
+)
+from tests.e2e.stage import NotShownError, Stage, prompts
+
+NOT_SHOWN = """\
+Not shown, because a CPU cannot: MLA's own attention kernels and their KV cache (the
+expanded attention ran instead, below the same model code), CUDA graphs, streams and
+asynchronous scheduling, quantized weights, pipeline parallelism, and the real weights.
+"""
+
+
+def prepare(stage: Stage) -> None:
+    """Build the environment and the checkpoints, and train the draft."""
+    environment.build(stage.pristine, stage.python)
+    stage.say(f"environment: {stage.pristine}")
+    work = stage.root / "runs" / "prepare"
+    if not (stage.root / "models" / "draft" / "config.json").exists():
+        runs.script(stage.pristine, work, "models", str(stage.root / "models"))
+        for target, draft in (("deepseek", "draft"), ("dense", None)):
+            trace = str(stage.root / "models" / f"{target}.trace")
+            job = {"target": target, "batches": [prompts()], "max_tokens": 1}
+            stage.serve(
+                stage.pristine, "trace", job | {"trace": trace, "trace_tokens": 64}
+            )
+            if draft:
+                arguments = [trace, stage.model(draft), stage.model(target)]
+                layers = ["2", "4", "5"]
+                runs.script(stage.pristine, work, "draft", *arguments, *layers)
+    stage.say(f"checkpoints and trained draft: {stage.root / 'models'}")
+
+
+def main() -> int:
+    """Run all parts, or those asked for; return 0 if everything was shown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=environment.default_root())
+    parser.add_argument("--environment-python", default=None)
+    parser.add_argument(
+        "parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default"
+    )
+    asked = parser.parse_args()
+    python = environment.find_python(asked.environment_python)
+    stage = Stage(root=asked.root.resolve(), python=python)
+    prepare(stage)
+    table: list[str] = []
+    failed = []
+    for name, part in PARTS.items():
+        if asked.parts and name not in asked.parts:
+            continue
+        stage.say(f"--- {name}")
+        try:
+            table += part(stage) or []
+        except NotShownError as error:
+            failed.append(name)
+            stage.say(f"FAILED: {error}")
+    lines = ["| without it | patch |", "| --- | --- |", *table] if table else []
+    sys.stdout.write("\n".join([*lines, "", NOT_SHOWN]))
+    stage.say(f"failed: {', '.join(failed)}" if failed else "all of it shown")
+    return 1 if failed else 0
+
+
+PARTS: dict[str, Callable[[Stage], list[str] | None]] = {
+    "obstacles": obstacles.prove,
+    "serving": serve_proof.prove,
+    "cache": serve_proof.prove_cache,
+    "extraction": extract_proof.prove,
+    "revert": revert_proof.prove,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
