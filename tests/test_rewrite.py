@@ -330,16 +330,18 @@ def test_a_conflict_with_two_together_is_the_refusal_itself() -> None:
     assert "both" in message
 
 
-def test_a_patch_that_needs_another_is_not_blamed_on_a_third() -> None:
-    first = patch(
+def test_a_patch_that_fails_alone_is_nobody_s_conflict() -> None:
+    first = replacing("a", "a = 0", "a = 9")
+    dependent = patch(
         "p",
-        "edit.within(module, '<module>', edit.replace('b = 2', 'b = 2'))\n"
-        "return edit.within(module, '<module>', edit.replace('a = 0', 'a = 9'))",
-        "return 'a = 9' in module.code",
+        "edit.within(module, '<module>', edit.replace('a = 9', 'a = 9'))\n"
+        "return edit.within(module, '<module>', edit.replace('b = 1', 'b = 2'))",
+        "return 'b = 2' in module.code",
     )
     last = replacing("z", "b = 1", "b = 3")
-    found = refused(MODULE, ONE, first, last)
-    assert [message for _, message in found if "conflicts with pkg/p" in message] == []
+    ((kind, message),) = refused(MODULE, first, dependent, last)
+    assert kind == "anchor-moved"
+    assert "pkg/z" in message
 
 
 # --- bytes -----------------------------------------------------------------------
@@ -466,6 +468,15 @@ def test_what_would_kill_the_parser_is_refused_and_kills_nothing(
 )
 def test_depth_is_told_from_length(source: str, *, expected: bool) -> None:
     assert is_deep(source.encode()) is expected
+
+
+@pytest.mark.parametrize("depth", [1000, 200_000])
+def test_what_is_too_deep_is_refused_before_it_is_parsed(depth: int) -> None:
+    base = b"x = " + b" and ".join([b"a"] * 1000) + b"\n"
+    ((kind, message),) = refused(base, ONE)
+    assert kind == "cannot-parse"
+    assert "nested more than 500 deep" in message
+    assert is_deep(b"x = " + b"-" * depth + b"1")
 
 
 def test_a_list_of_fifty_thousand_is_no_trouble_to_look_at() -> None:
