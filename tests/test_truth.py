@@ -204,3 +204,29 @@ def test_a_removed_state_makes_our_bytes_drift_and_nothing_is_lost(desk: Desk) -
     assert desk.states() == {"number": "refused"}
     assert desk.run("apply") == 3
     assert desk.read(M) == patched
+
+
+def test_a_kept_text_that_is_torn_is_told_and_takes_nothing_out(desk: Desk) -> None:
+    assert desk.run("apply") == 0
+    patched = desk.read(M)
+    (text,) = [
+        path
+        for path in desk.environment.path(".patchset/objects").iterdir()
+        if path.suffix != ".json" and b"def rewrite" in path.read_bytes()
+    ]
+    text.write_bytes(b"torn")
+    for command in ("status", "apply"):
+        result = desk.environment.run(command)
+        assert result.code == 3
+        assert "with the catalogue of team:pkg/number" in " ".join(result.err.split())
+    assert desk.read(M) == patched
+    assert desk.run("status") == 0
+
+
+def test_a_patch_whose_catalogue_is_not_given_is_judged_by_its_text(desk: Desk) -> None:
+    assert desk.run("apply") == 0
+    assert desk.environment.run("status").code == 0
+    desk.reinstall()
+    assert desk.environment.run("status").code == 1
+    assert desk.environment.run("apply").code == 0
+    assert desk.read(M) == b"a = 0\nb = 2\n"
