@@ -18,18 +18,18 @@ Folding: TypeAlias = Callable[[bytes, Sequence[Patch], str], Folded | Refused]
 
 
 class Release(Protocol):
-    """One release of a distribution, wherever its files lie."""
+    """What is asked of a release: a wheel says it, and so may what fetches one late."""
 
     @property
     def name(self) -> str:
-        """As pip knows it."""
+        """The distribution's name."""
 
     @property
     def version(self) -> str:
-        """Its version."""
+        """The distribution's version."""
 
     def read(self, path: str) -> bytes | None:
-        """The pristine bytes of one file, or None if it has none of that name."""
+        """The bytes of one file, or None if there is none of that name."""
 
 
 class Verdict(str, Enum):
@@ -98,17 +98,17 @@ class Rehearsal:
 
 
 def rehearse(
-    wheels: Mapping[str, Release],
+    releases: Mapping[str, Release],
     patches: Sequence[Patch],
     *,
     selection: Selection,
     folding: Folding,
 ) -> Rehearsal:
-    """Select for these releases and fold in memory; `wheels` is keyed by package.
+    """Select for these releases and fold in memory; `releases` is keyed by package.
 
     `folding` is `rewrite.fold` with its `compiles`, or what remembers its results.
     """
-    versions = {name: wheel.version for name, wheel in wheels.items()}
+    versions = {name: one.version for name, one in releases.items()}
     choices = choose(patches, versions, selection)
     rows: dict[str, Row] = {}
     files: list[Rewritten] = []
@@ -117,11 +117,11 @@ def rehearse(
         if choice.wanted:
             by_target.setdefault(choice.patch.target, []).append(choice)
         else:
-            rows[choice.patch.id] = _unwanted(choice, wheels, folding)
+            rows[choice.patch.id] = _unwanted(choice, releases, folding)
     for path, wanted in sorted(by_target.items()):
         group = [choice.patch for choice in wanted]
-        wheel = wheels[group[0].package]
-        for row in _fold(path, group, wheel, folding, files):
+        release = releases[group[0].package]
+        for row in _fold(path, group, release, folding, files):
             rows[row.patch.id] = row
     return Rehearsal(
         rows=tuple(rows[name] for name in sorted(rows)), files=tuple(files)
@@ -131,13 +131,13 @@ def rehearse(
 def _fold(
     path: str,
     patches: Sequence[Patch],
-    wheel: Release,
+    release: Release,
     folding: Folding,
     files: list[Rewritten],
 ) -> Sequence[Row]:
-    base = wheel.read(path)
+    base = release.read(path)
     if base is None:
-        reason = f"{path}: no such file in {wheel.name} {wheel.version}"
+        reason = f"{path}: no such file in {release.name} {release.version}"
         return [Row(patch=p, verdict=Verdict.GONE, reason=reason) for p in patches]
     folded = folding(base, patches, path)
     if not isinstance(folded, Folded):
@@ -171,10 +171,10 @@ def _refused(patch: Patch, problems: Sequence[Problem]) -> Row:
     return Row(patch=patch, verdict=verdict, reason=own[0].message)
 
 
-def _unwanted(choice: Choice, wheels: Mapping[str, Release], folding: Folding) -> Row:
+def _unwanted(choice: Choice, releases: Mapping[str, Release], folding: Folding) -> Row:
     patch = choice.patch
     if choice.state is PatchState.UNTESTED:
-        (row,) = _fold(patch.target, [patch], wheels[patch.package], folding, [])
+        (row,) = _fold(patch.target, [patch], releases[patch.package], folding, [])
         verdict = {Verdict.APPLIES: Verdict.UNTESTED}.get(row.verdict, row.verdict)
         reason = row.reason or choice.reason
         return Row(patch=patch, verdict=verdict, reason=reason)
