@@ -74,7 +74,8 @@ def main() -> int:
 
 
 PARTS: dict[str, Callable[[Stage], list[str] | None]] = {
-    "obstacles": obstacles.prove,
+    "serving-obstacles": obstacles.prove_serving,
+    "extraction-obstacles": obstacles.prove_extraction,
     "serving": serve_proof.prove,
     "cache": serve_proof.prove_cache,
     "extraction": extract_proof.prove,

@@ -16,6 +16,9 @@ COMMON = {
     "VLLM_MLA_DISABLE": "1",
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "TRITON_INTERPRET": "1",
+    # One thread: tensors this small are done before a second one is awake.
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",

@@ -9,7 +9,7 @@ from tests.e2e.stage import TARGETS, Stage, apply, images, only, prompts
 
 DRAFTS = ("draft", "draft-random", "draft-layers")
 LAYERS = {"draft": [2, 4, 5], "draft-random": [2, 4, 5], "draft-layers": [0, 3, 8]}
-TOKENS = 48
+TOKENS = 40
 CACHE_KEY = "vllm/eagle3_compile_cache_key"
 EAGLE3 = (
     "vllm/eagle3_target_whitelist",
