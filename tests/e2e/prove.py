@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests.e2e import (
@@ -76,7 +77,8 @@ def main() -> int:
 PARTS: dict[str, Callable[[Stage], list[str] | None]] = {
     "serving-obstacles": obstacles.prove_serving,
     "extraction-obstacles": obstacles.prove_extraction,
-    "serving": serve_proof.prove,
+    "serving-wrapper": partial(serve_proof.prove, target="kimi"),
+    "serving-text-only": partial(serve_proof.prove, target="deepseek"),
     "cache": serve_proof.prove_cache,
     "extraction": extract_proof.prove,
     "revert": revert_proof.prove,

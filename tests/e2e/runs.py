@@ -20,6 +20,8 @@ COMMON = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "OMP_NUM_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
+    # Small helpers of vLLM compile themselves even where the engine runs eagerly.
+    "TORCHDYNAMO_DISABLE": "1",
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
