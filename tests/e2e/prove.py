@@ -54,6 +54,8 @@ def main() -> int:
         "parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default"
     )
     asked = parser.parse_args()
+    if unknown := set(asked.parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
     python = environment.find_python(asked.environment_python)
     stage = Stage(root=asked.root.resolve(), python=python)
     prepare(stage)
@@ -79,7 +81,7 @@ PARTS: dict[str, Callable[[Stage], list[str] | None]] = {
     "extraction-obstacles": obstacles.prove_extraction,
     "serving-wrapper": partial(serve_proof.prove, target="kimi"),
     "serving-text-only": partial(serve_proof.prove, target="deepseek"),
-    "cache": serve_proof.prove_cache,
+    "compile-cache": serve_proof.prove_cache,
     "extraction": extract_proof.prove,
     "revert": revert_proof.prove,
 }
