@@ -6,14 +6,23 @@ import ast
 import base64
 import binascii
 import hashlib
+import re
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from patchset.model import Digest
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def of_bytes(content: bytes) -> Digest:
     """The digest by which files are recognised."""
     return Digest(f"sha256:{hashlib.sha256(content).hexdigest()}")
+
+
+def is_digest(value: object) -> TypeGuard[Digest]:
+    """Whether something that was read is a digest as we write them."""
+    return isinstance(value, str) and bool(_DIGEST.fullmatch(value))
 
 
 def from_record(field: str) -> Digest | None:
@@ -58,8 +67,13 @@ def fingerprint(files: Iterable[tuple[str, Digest]]) -> Digest | None:
 
 
 def _assigns(node: ast.stmt, names: frozenset[str]) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return any(
+    """Whether a statement does nothing but assign to some of these names."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign):
+        targets = [node.target]
+    return bool(targets) and all(
         isinstance(target, ast.Name) and target.id in names for target in targets
     )
 
@@ -73,14 +87,14 @@ def _lines(node: ast.AST) -> Iterable[str]:
         if name in {"ctx", "kind", "type_comment"}:
             continue
         values = value if isinstance(value, list) else [value]
-        if name == "body" and _has_docstring(node):
-            values = values[1:]
-        for child in values:
+        begin = 1 if name == "body" and _has_docstring(node) else 0
+        for child in values[begin:]:
             if isinstance(child, ast.AST):
                 yield f"{name}("
                 yield from _lines(child)
                 yield ")"
-            elif child is not None:
+            elif child is not None or value is values:
+                # In a list, None is a place: `{**a, b: c}` is not `{b: a, **c}`.
                 yield f"{name}={child!r}"
 
 

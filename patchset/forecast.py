@@ -33,7 +33,7 @@ def diagnosis(found: Diagnosis, client: str, library: str) -> RenderableType:
     """The verdict on a pair, then each finding; both are named with their versions."""
     parts: list[RenderableType] = []
     if found.ok:
-        text = f"will work: every use that {client} makes of {library} binds"
+        text = f"should work: every use that {client} makes of {library} binds"
         parts.append(Text(text, "bold green"))
     else:
         count = len(found.findings)
@@ -50,7 +50,7 @@ def prognosis(found: Prognosis, library: str) -> RenderableType:
     """The verdict on a target, then what fails in the order in which it would."""
     what = f"{found.target} with {found.method} on {library}"
     if found.ok:
-        head = Text(f"will work: {what}: nothing was found that fails", "bold green")
+        head = Text(f"should work: {what}: nothing was found that fails", "bold green")
     else:
         count = len(found.findings)
         things = "1 thing fails" if count == 1 else f"{count} things fail, in order"

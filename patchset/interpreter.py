@@ -154,15 +154,17 @@ def _read_config(path: Path) -> dict[str, str]:
 def _asked(executable: Path, environ: Mapping[str, str]) -> Interpreter:
     try:
         done = subprocess.run(
-            [str(executable), "-I", "-c", _QUESTION],
+            [str(executable), "-I", "-B", "-c", _QUESTION],
             check=True,
             capture_output=True,
             timeout=_QUESTION_TIMEOUT,
         )
         answer = json.loads(done.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return _of_answer(answer, executable, environ)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise _no_environment(str(executable), error) from error
-    return _of_answer(answer, executable, environ)
+    except subprocess.SubprocessError as error:
+        raise _no_environment(str(executable), error) from error
 
 
 def _of_answer(
@@ -192,6 +194,11 @@ def _judged(path: str, prefix: str, base: str) -> Site:
     """Whether a site is the environment's own to write."""
     if not _is_below(path, prefix):
         return Site(path=path, ours=False, origin=f"the parent environment {base}")
+    return _own_site(path)
+
+
+def _own_site(path: str) -> Site:
+    """A site that is ours, save for the one that Debian's dpkg owns."""
     if path.endswith("/lib/python3/dist-packages"):
         return Site(path=path, ours=False, origin="the system's package manager")
     return Site(path=path, ours=True)
@@ -214,7 +221,7 @@ def _bare(target: Path) -> Interpreter:
         python=_version(sys.version_info[:3]),
         executable=None,
         prefix=str(target),
-        sites=(Site(path=str(target), ours=True),),
+        sites=(_own_site(str(target)),),
     )
 
 

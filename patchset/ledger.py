@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
+from patchset.digest import is_digest
 from patchset.model import (
     Adopted,
     Applied,
@@ -24,7 +24,6 @@ from patchset.model import (
 SCHEMA = 1
 """Raised when an older patchset could no longer read what a newer one writes."""
 
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _Value = TypeVar("_Value")
 
 
@@ -105,9 +104,23 @@ def parse_journal(text: str) -> Mapping[str, str]:
 def safe_path(value: str) -> str:
     """A path that stays below its site; raises FormatError for any other."""
     path = PurePosixPath(value)
-    if path.is_absolute() or ".." in path.parts or str(path) != value or value == ".":
+    if (
+        path.is_absolute()
+        or ".." in path.parts
+        or str(path) != value
+        or value == "."
+        or not _is_file_name(value)
+    ):
         raise FormatError(f"{value!r} is no path below a site")
     return value
+
+
+def _is_file_name(value: str) -> bool:
+    """Whether the operating system takes it: no NUL, no half of a surrogate pair."""
+    try:
+        return b"\0" not in value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
 
 
 def _role(role: Role) -> dict[str, Any]:
@@ -236,6 +249,6 @@ def _text(value: object) -> str:
 
 
 def _digest(value: object) -> Digest:
-    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+    if not is_digest(value):
         raise FormatError(f"found {value!r}, wanted a sha256 digest")
-    return Digest(value)
+    return value

@@ -280,7 +280,7 @@ class Ledger:
     files: Mapping[str, Digest] = field(default_factory=dict)
     """Path → the output that the last run left there."""
     obsolete: Mapping[str, Digest] = field(default_factory=dict)
-    """`<patch id> <code digest>` → the base bytes on which it has nothing to do."""
+    """`<patch id> <recipe>` → the base bytes on which it has nothing to do."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,7 +16,7 @@ from patchset.errors import Problem, UsageError
 from patchset.model import Patch
 from patchset.versions import is_bounded
 
-IMPORTS = frozenset({"__future__", "libcst", "patchset"})
+IMPORTS = frozenset({"__future__", "libcst"})
 FUNCTIONS = ("rewrite", "fixed")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -37,8 +37,8 @@ def parse_patch(
     """
     reader = _Reader(origin)
     tree = reader.parse(text)
-    defect, _, variant = stem.partition("__")
-    if not _NAME.fullmatch(defect) or (variant and not re.fullmatch(r"\w+", variant)):
+    defect, marker, variant = stem.partition("__")
+    if not _NAME.fullmatch(defect) or (marker and not re.fullmatch(r"\w+", variant)):
         reader.fail("file name", stem, "<defect>.py or <defect>__<variant>.py")
     fields = reader.fields(tree)
     title, description = reader.docstring(tree)
@@ -65,7 +65,7 @@ def parse_patch(
         cures=reader.strings(fields, "CURES"),
         source=text,
         origin=origin,
-        code=of_code(tree, without=FIELDS),
+        code=of_code(tree, without=FIELDS - _used(tree)),
         checked=dict(checked),
     )
     reader.one_of(fields, "SYMPTOMS", "SILENT")
@@ -92,6 +92,15 @@ FIELDS = frozenset(
     }
 )
 """The names that a patch file may assign; another one in capitals is a mistake."""
+
+
+def _used(tree: ast.Module) -> set[str]:
+    """The names that code reads: metadata that a codemod uses makes bytes as well."""
+    return {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
 
 
 def _is_text(value: object) -> bool:
@@ -145,10 +154,13 @@ class _Reader:
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
                 functions.add(node.name)
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                self._imports(node)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 unknown += self._assignment(node, fields)
+            elif isinstance(node, ast.AugAssign):
+                self._not_twice(ast.unparse(node.target), node.lineno)
+        for found in ast.walk(tree):
+            if isinstance(found, ast.Import | ast.ImportFrom):
+                self._imports(found)
         if unknown:
             wanted = (
                 f"{', '.join(sorted(FIELDS))}; a patch's own constants begin with _"
@@ -165,7 +177,9 @@ class _Reader:
         """Keep a literal; give back the names in capitals that mean nothing to us."""
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         names = [one.id for one in targets if isinstance(one, ast.Name)]
-        for name in FIELDS.intersection(names):
+        for name in sorted(FIELDS.intersection(names)):
+            if name in fields:
+                self._not_twice(name, node.lineno)
             try:
                 fields[name] = ast.literal_eval(node.value or ast.Constant(None))
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
@@ -176,16 +190,21 @@ class _Reader:
             if name.isupper() and name not in FIELDS and not name.startswith("_")
         ]
 
+    def _not_twice(self, name: str, line: int) -> None:
+        if name in FIELDS:
+            self.fail(name, f"a second assignment, line {line}", "one literal")
+
     def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
+        elif node.level:
+            modules = ["."]
+        elif node.module == "patchset":
+            modules = [f"patchset.{alias.name}" for alias in node.names]
         else:
-            modules = [node.module or "."] if not node.level else ["."]
-            if node.module == "patchset" and {a.name for a in node.names} != {"edit"}:
-                modules = ["."]
+            modules = [node.module or "."]
         for module in modules:
-            root, _, rest = module.partition(".")
-            if root not in IMPORTS or (root == "patchset" and rest not in {"", "edit"}):
+            if module != "patchset.edit" and module.partition(".")[0] not in IMPORTS:
                 self.fail(
                     "import",
                     f"{ast.unparse(node)}, line {node.lineno}",
@@ -207,10 +226,11 @@ class _Reader:
             path.is_absolute()
             or str(path) != value
             or ".." in path.parts
-            or "\\" in str(path)
-            or path.parts[0] != package
+            or "\\" in value
+            or not value.isprintable()
             or path.suffix != ".py"
             or len(path.parts) < len(("package", "module.py"))
+            or path.parts[0] != package
         ):
             self.fail("TARGET", repr(value), f"a file of the package: {package}/….py")
             return f"{package}/?"
@@ -250,7 +270,7 @@ class _Reader:
             )
 
     def versions(self, value: object) -> Mapping[str, str]:
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or not all(map(_is_text, value)):
             self.fail("FIXED_IN", repr(value), "import package → version")
             return {}
         for name, version in value.items():
@@ -265,7 +285,7 @@ class _Reader:
         for value in values:
             try:
                 re.compile(value)
-            except re.error as error:
+            except (re.error, OverflowError, RecursionError) as error:
                 self.fail("SYMPTOMS", f"{value!r} ({error})", "a regular expression")
         return values
 

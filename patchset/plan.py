@@ -2,14 +2,15 @@
 
 The state table is here and nowhere else. C is what lies there, R what RECORD says, B
 the base (adopted, else R), W the wanted bytes. In this order: nothing there → forget;
-an obstacle, or no R → refuse; C = W → keep; C = B or C = R → write; C is an output over
-B → write; C is an output over another base → refuse, an upgrade was cut short; else
-drifted → refuse. Only an output is ours to overwrite.
+an obstacle, or no R → refuse; C = W → keep; C = R and no patch is wanted → keep; C = B
+or C = R → write; C is an output over B → write; C is an output over another base →
+refuse, an upgrade was cut short; else drifted → refuse. Only an output is ours to
+overwrite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import PurePosixPath
@@ -64,6 +65,8 @@ class Keep:
 
     subject: Subject
     entry: Digest | None
+    patches: tuple[Patch, ...] = ()
+    """Folded into what lies there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,6 +122,14 @@ def recipe(patches: Iterable[Patch], edit: Digest) -> Digest:
     return of_bytes("\n".join([*rows, edit]).encode())
 
 
+def memory(patch: Patch, edit: Digest) -> str:
+    """The name under which a ledger remembers that a patch is obsolete on some bytes.
+
+    The answer was the code's, the codemods' included: other code may answer otherwise.
+    """
+    return f"{patch.id} {recipe((patch,), edit)}"
+
+
 def expected(subject: Subject, golden: Golden, edit: Digest) -> Bytes | None:
     """The wanted bytes, where a table or the store knows them without a codemod."""
     base, patches = subject.base, subject.effective
@@ -126,19 +137,29 @@ def expected(subject: Subject, golden: Golden, edit: Digest) -> Bytes | None:
         return None
     if not patches:
         return Bytes(digest=base)
+    made = sorted(_made(subject, base, patches, edit))
+    if made and subject.file.digest in made:
+        # Two libcsts may print the same patches differently: what lies there will do.
+        return Bytes(digest=subject.file.digest, patches=patches)
     row = golden.get((subject.file.path, base, frozenset(one.id for one in patches)))
     if row is not None and row[0] == recipe(patches, edit):
         return Bytes(digest=row[1], patches=patches)
+    return Bytes(digest=made[0], patches=patches) if made else None
+
+
+def _made(
+    subject: Subject, base: Digest, patches: Sequence[Patch], edit: Digest
+) -> Iterator[Digest]:
+    """What this very code made of these patches over this base, whenever it was."""
     identities = {(one.id, one.variant, one.code) for one in patches}
-    for digest, outputs in sorted(subject.outputs.items()):
+    for digest, outputs in subject.outputs.items():
         for output in outputs:
             if (
                 output.base == base
                 and output.edit == edit
                 and {one.identity for one in output.patches} == identities
             ):
-                return Bytes(digest=digest, patches=patches)
-    return None
+                yield digest
 
 
 # --- what is true ----------------------------------------------------------------
@@ -212,8 +233,8 @@ def _patch_state(
 ) -> tuple[PatchState, str | None]:
     if (problem := obstacle(subject, wanted)) is not None:
         return PatchState.REFUSED, problem.message
-    found, patch = subject.file.digest, choice.patch
-    if patch.id in subject.obsolete and patch.id not in there:
+    found, base, patch = subject.file.digest, subject.base, choice.patch
+    if _is_cured(subject, patch, there):
         return PatchState.OBSOLETE, "the cure is in the file already"
     if wanted is not None and found == wanted.digest and wanted.patches:
         return PatchState.APPLIED, None
@@ -221,9 +242,21 @@ def _patch_state(
         return _applied_state(subject, patch, there[patch.id], edit)
     if subject.interrupted:
         return PatchState.PENDING, "a run was interrupted"
-    if subject.entry is not None and subject.own_output is None:
+    if subject.own_output is None and (subject.entry is not None or found != base):
         return PatchState.PENDING, "the file was reinstalled"
     return PatchState.PENDING, None
+
+
+def _is_cured(subject: Subject, patch: Patch, there: Mapping[str, Applied]) -> bool:
+    """Whether it has nothing to do on the base, and the base or ours lies there.
+
+    Where the user adopted a base and reinstalled, neither does.
+    """
+    return (
+        patch.id in subject.obsolete
+        and patch.id not in there
+        and (subject.file.digest == subject.base or subject.own_output is not None)
+    )
 
 
 def _applied_state(
@@ -232,6 +265,8 @@ def _applied_state(
     """Applied, or outdated, by the code: no table knows the bytes."""
     if applied.identity != (patch.id, patch.variant, patch.code):
         return PatchState.OUTDATED, "the patch has changed since it was applied"
+    if patch.id in subject.obsolete:
+        return PatchState.OUTDATED, "the cure is in the base itself"
     output = subject.own_output
     if output is not None and output.edit != edit:
         return PatchState.OUTDATED, "the codemods have changed since it was applied"
@@ -292,7 +327,14 @@ def step(subject: Subject, wanted: Bytes | None) -> Step:
     if wanted is None:
         raise AssertionError(f"{file.path}: refused patches have no step")
     if file.digest == wanted.digest:
-        return Keep(subject=subject, entry=wanted.digest if wanted.patches else None)
+        return Keep(
+            subject=subject,
+            entry=wanted.digest if wanted.patches else None,
+            patches=wanted.patches,
+        )
+    if not subject.wanted and file.digest == file.recorded:
+        # Reinstalled over an adopted base: pristine bytes need no cure.
+        return Keep(subject=subject, entry=None)
     if wanted.content is None and wanted.digest not in subject.held:
         return Refuse(subject=subject, problem=_no_pristine(subject))
     return Write(

@@ -13,6 +13,7 @@ import libcst as cst
 from patchset.definitions import changed_definitions
 from patchset.errors import Mismatch, Problem
 from patchset.model import Patch
+from patchset.nesting import DEEPEST, is_deep
 
 Compiles: TypeAlias = Callable[[bytes, str], str | None]
 """Content and path → why the target's Python does not compile it, or None."""
@@ -84,9 +85,9 @@ def fold(
             problems.append(refusal.problem)
     if problems:
         return Refused(problems=tuple(problems))
-    content = base if module is before else module.bytes
-    if applied and (problem := _unwritable(content, path, applied, compiles)):
-        return Refused(problems=(problem,))
+    content = _written(module, path, applied, compiles) if applied else base
+    if isinstance(content, Problem):
+        return Refused(problems=(content,))
     return Folded(
         content=content,
         applied=tuple(one.patch for one in applied),
@@ -107,17 +108,21 @@ def _unreadable(base: bytes, path: str, compiles: Compiles) -> Problem | None:
 
 
 def _parse(content: bytes, path: str) -> cst.Module | Problem:
+    if is_deep(content):
+        return _unparsed(path, f"nested more than {DEEPEST} deep")
     try:
         module = cst.parse_module(content)
         printed = module.bytes
     except (cst.ParserSyntaxError, SyntaxError, ValueError, LookupError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return _unparsed(path, str(error).partition("\n")[0] or type(error).__name__)
     except (RecursionError, MemoryError) as error:
-        reason = f"too deep for the parser ({type(error).__name__})"
-    else:
-        if printed == content:
-            return module
-        reason = "parsing and printing it does not give the same bytes"
+        return _unparsed(path, f"too deep for the parser ({type(error).__name__})")
+    if printed != content:
+        return _unparsed(path, "parsing and printing it does not give the same bytes")
+    return module
+
+
+def _unparsed(path: str, reason: str) -> Problem:
     return Problem(
         kind="cannot-parse",
         message=f"{path}: cannot parse: {reason} (libcst {_libcst_version()})",
@@ -130,22 +135,34 @@ def _libcst_version() -> str:
     return str(getattr(cst, "LIBCST_VERSION", "of unknown version"))
 
 
-def _unwritable(
-    content: bytes, path: str, applied: Sequence[_Loaded], compiles: Compiles
-) -> Problem | None:
+def _written(
+    module: cst.Module, path: str, applied: Sequence[_Loaded], compiles: Compiles
+) -> bytes | Problem:
     """A codemod that prints what is no Python would break the whole package."""
+    try:
+        content = module.bytes
+    except Exception as error:  # noqa: BLE001 - a codemod may build any tree
+        return _bad_result(path, applied, f"cannot be printed: {_said(error)}")
     again = _parse(content, path)
-    error = again.message if isinstance(again, Problem) else compiles(content, path)
-    if error is None:
-        return None
+    why = again.message if isinstance(again, Problem) else compiles(content, path)
+    if why is not None:
+        return _bad_result(path, applied, f"does not compile: {why}")
+    return content
+
+
+def _bad_result(path: str, applied: Sequence[_Loaded], why: str) -> Problem:
     names = ", ".join(one.patch.id for one in applied)
     return Problem(
         kind="bad-result",
-        message=f"{path}: what {names} would write does not compile: {error}",
+        message=f"{path}: what {names} would write {why}",
         hint=f"correct {applied[0].patch.origin}",
         path=path,
         patch=applied[0].patch.id if len(applied) == 1 else None,
     )
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _load(patch: Patch) -> _Loaded:
@@ -183,7 +200,10 @@ def _apply(loaded: _Loaded, module: cst.Module) -> cst.Module:
     if _ask(loaded, module):
         raise _Refusal("conflict", "its cure is there already", _correct(patch), patch)
     new = _call(loaded, module)
-    changed = changed_definitions(module, new)
+    try:
+        changed = changed_definitions(module, new)
+    except Exception as error:
+        raise _broken(patch, "printing what rewrite made", error) from error
     if not changed:
         raise _Refusal("no-effect", "changes nothing", _correct(patch), patch)
     if changed != frozenset(patch.touches):
@@ -207,7 +227,11 @@ def _raise_conflict(
         return
     for other in applied:
         try:
-            _apply(loaded, _apply(other, base))
+            after = _apply(other, base)
+        except _Refusal:
+            continue
+        try:
+            _apply(loaded, after)
         except _Refusal as refusal:
             message = f"conflicts with {other.patch.id}: {refusal}"
             hint = f"patchset apply --only {loaded.patch.id} or --only {other.patch.id}"
@@ -254,7 +278,7 @@ def _moved(patch: Patch, error: Mismatch) -> _Refusal:
 
 
 def _broken(patch: Patch, what: str, error: BaseException) -> _Refusal:
-    found = f"{what} raised {type(error).__name__}: {error}"
+    found = f"{what} raised {_said(error)}"
     return _Refusal("patch-failed", found, _correct(patch), patch)
 
 

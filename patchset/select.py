@@ -9,7 +9,10 @@ from packaging.version import Version
 
 from patchset.errors import Problem, UsageError
 from patchset.model import Choice, Patch, PatchState, Selection
-from patchset.versions import holds, is_at_least, is_newer, lowest
+from patchset.versions import holds, is_at_least, is_below, is_newer, lowest
+
+_SELECTABLE = frozenset({PatchState.PENDING, PatchState.UNTESTED, PatchState.REFUSED})
+"""The states of what would be applied, or is in the way, if the user wants it."""
 
 
 def choose(
@@ -21,14 +24,22 @@ def choose(
     """One choice for each defect, in the order of ids.
 
     `versions` holds the import packages that are installed, `unusable` those whose
-    version nothing says, with the reason. Raises UsageError where two variants of one
-    defect claim the same versions.
+    version nothing says, with the reason. Raises UsageError, with all of them, where
+    two variants of one defect claim the same versions.
     """
     ordered = sorted(patches, key=lambda one: (one.id, one.variant or ""))
-    return tuple(
-        _selected(_by_versions(tuple(variants), versions, unusable or {}), selection)
-        for _, variants in groupby(ordered, key=lambda one: one.id)
-    )
+    choices: list[Choice] = []
+    problems: list[Problem] = []
+    for _, variants in groupby(ordered, key=lambda one: one.id):
+        try:
+            choice = _by_versions(tuple(variants), versions, unusable or {})
+        except UsageError as error:
+            problems.extend(error.problems)
+        else:
+            choices.append(_selected(choice, selection))
+    if problems:
+        raise UsageError(*problems)
+    return tuple(choices)
 
 
 def is_named(patch: Patch, names: Sequence[str]) -> bool:
@@ -44,14 +55,14 @@ def _by_versions(
     """In this order: installed, in range, fixed, too old; else nobody knows."""
     nearest = variants[-1]
     package = nearest.package
+    if package not in versions and package not in unusable:
+        return Choice(
+            patch=nearest, state=PatchState.ABSENT, reason=f"{package} is not installed"
+        )
     for name in sorted({package, *(n for p in variants for x in p.needs for n in x)}):
         if name in unusable:
             reason = unusable[name]
             return Choice(patch=nearest, state=PatchState.REFUSED, reason=reason)
-    if package not in versions:
-        return Choice(
-            patch=nearest, state=PatchState.ABSENT, reason=f"{package} is not installed"
-        )
     lacking = {
         name
         for patch in variants
@@ -119,11 +130,7 @@ def _outside(
 
 def _is_below(needs: Mapping[str, str], versions: Mapping[str, str]) -> bool:
     """Whether an installed package is older than this range begins."""
-    return any(
-        (first := lowest(specifier)) is not None
-        and Version(versions[name]) < Version(first)
-        for name, specifier in needs.items()
-    )
+    return any(is_below(versions[name], one) for name, one in needs.items())
 
 
 def _first(
@@ -134,8 +141,8 @@ def _first(
         (Version(first), name)
         for _, needs in judged
         for name, specifier in needs.items()
-        if (first := lowest(specifier)) is not None
-        and Version(versions[name]) < Version(first)
+        if is_below(versions[name], specifier)
+        and (first := lowest(specifier)) is not None
     ]
     version, name = min(ends)
     return f"{name} {version}"
@@ -154,7 +161,7 @@ def _ambiguous(patches: Sequence[Patch]) -> Problem:
 def _selected(choice: Choice, selection: Selection) -> Choice:
     """What the user's selection makes of it."""
     patch = choice.patch
-    if choice.state not in {PatchState.PENDING, PatchState.UNTESTED}:
+    if choice.state not in _SELECTABLE:
         return choice
     added = is_named(patch, selection.plus)
     restricted = selection.only is not None and not is_named(patch, selection.only)
@@ -162,10 +169,10 @@ def _selected(choice: Choice, selection: Selection) -> Choice:
         return _unselected(patch, "left out: revert was asked for")
     if restricted and not added:
         return _unselected(patch, f"only {', '.join(selection.only or ())}")
-    if choice.state is PatchState.UNTESTED:
-        return Choice(patch=patch, state=PatchState.PENDING) if added else choice
     if patch.opt_in and not added:
         return _unselected(patch, f"opt-in: patchset apply --with {patch.id}")
+    if choice.state is PatchState.UNTESTED and added:
+        return Choice(patch=patch, state=PatchState.PENDING)
     return choice
 
 

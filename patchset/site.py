@@ -10,10 +10,11 @@ import stat
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from patchset.digest import from_record, of_bytes
 from patchset.errors import Problem
+from patchset.files import linked_directory
 from patchset.interpreter import Interpreter
 from patchset.model import (
     Attributes,
@@ -25,6 +26,8 @@ from patchset.model import (
 )
 
 _INFO = re.compile(r"(?P<name>[A-Za-z0-9][\w.]*?)-(?P<version>[^-]+)\.dist-info")
+_LARGEST = 1 << 26
+"""Bytes; the largest module of vLLM has 300 KB."""
 _LEFTOVER = re.compile(r"~.*")
 
 
@@ -92,6 +95,8 @@ def _read(path: Path) -> tuple[bytes, Attributes]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("no regular file")
+        if status.st_size > _LARGEST:
+            raise OSError(f"{status.st_size} bytes are too many for a module")
         content = file.read()
     link = os.readlink(path) if path.is_symlink() else None  # noqa: PTH115 - the text
     return content, Attributes(
@@ -104,18 +109,16 @@ def _read(path: Path) -> tuple[bytes, Attributes]:
 
 def _linked_directory(site: str, path: str) -> Problem | None:
     """A symbolic link on the way would lead our writing out of the site."""
-    directory = Path(site)
-    for part in PurePosixPath(path).parts[:-1]:
-        directory /= part
-        if directory.is_symlink():
-            return Problem(
-                kind="linked-directory",
-                message=f"{path}: {directory} is a symbolic link, "
-                "wanted a directory of the site itself",
-                hint="patch the environment that the link leads to",
-                path=path,
-            )
-    return None
+    directory = linked_directory(Path(site), path)
+    if directory is None:
+        return None
+    return Problem(
+        kind="linked-directory",
+        message=f"{path}: {directory} is a symbolic link, "
+        "wanted a directory of the site itself",
+        hint="patch the environment that the link leads to",
+        path=path,
+    )
 
 
 def _unreadable(path: str, error: OSError) -> Problem:
@@ -168,16 +171,24 @@ def _pth_sites(site: Site) -> Iterator[Site]:
 
 def _list_site(site: Site) -> _Listing:
     path = Path(site.path)
-    if zipfile.is_zipfile(path) if path.is_file() else False:
-        with zipfile.ZipFile(path) as archive:
-            names = {PurePosixPath(name).parts[0] for name in archive.namelist()}
-        return _Listing(site=site, names=frozenset(names), leftovers=(), archive=True)
+    if path.is_file():
+        archived = _names_in_archive(path)
+        return _Listing(site=site, names=archived, leftovers=(), archive=True)
     try:
         names = set(os.listdir(path))  # noqa: PTH208 - names are all that is wanted
     except OSError:
         names = set()
     leftovers = sorted(name for name in names if _LEFTOVER.fullmatch(name))
     return _Listing(site=site, names=frozenset(names), leftovers=tuple(leftovers))
+
+
+def _names_in_archive(path: Path) -> frozenset[str]:
+    """What imports would find in an archive: nothing, if it is none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return frozenset(name.partition("/")[0] for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError):
+        return frozenset()
 
 
 def _provider(
@@ -272,7 +283,7 @@ def _editable_source(path: Path) -> str | None:
         data = json.loads(path.read_text(encoding="utf-8"))
         editable = data["dir_info"]["editable"]
         return str(data.get("url", "")) if editable is True else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -11,6 +11,7 @@ from patchset.catalogue import Catalogue, edit_digest
 from patchset.errors import PatchsetError, Problem, UsageError
 from patchset.interpreter import Interpreter
 from patchset.model import (
+    FINE,
     Adopted,
     Choice,
     Digest,
@@ -34,6 +35,7 @@ from patchset.plan import (
     PatchRow,
     expected,
     file_row,
+    memory,
     outputs_by_digest,
     patch_rows,
 )
@@ -88,7 +90,7 @@ class Survey:
     @cached_property
     def patch_rows(self) -> tuple[PatchRow, ...]:
         """Every patch with its state, in the order of ids; the totals add up."""
-        rows: dict[str, PatchRow] = {
+        chosen: dict[str, PatchRow] = {
             choice.patch.id: PatchRow(
                 id=choice.patch.id,
                 patch=choice.patch,
@@ -98,10 +100,15 @@ class Survey:
             )
             for choice in self.choices
         }
+        found: dict[str, PatchRow] = {}
         for subject in self.subjects:
             edit = self.edit if subject.own_output is not None else Digest("")
             for row in patch_rows(subject, self.known[subject.place], edit):
-                rows[row.id] = self._described(row, rows.get(row.id))
+                # A patch may be in two files, when its target has moved: what is
+                # fine in one of them does not hide what is not in the other.
+                if row.id not in found or found[row.id].state in FINE:
+                    found[row.id] = self._described(row, chosen.get(row.id))
+        rows = {**chosen, **found}
         return tuple(rows[name] for name in sorted(rows))
 
     @property
@@ -113,11 +120,10 @@ class Survey:
         """An orphan is told apart by what versions and selection say of it."""
         if row.state is not PatchState.ORPHANED or choice is None:
             return row
-        return replace(
-            row,
-            patch=choice.patch,
-            reason=f"applied, and {choice.state.value} now: {choice.reason}",
-        )
+        now = f"{choice.state.value} now: {choice.reason}"
+        if choice.state is PatchState.PENDING:
+            now = f"declared for {choice.path} now"
+        return replace(row, patch=choice.patch, reason=f"applied, and {now}")
 
 
 def take(
@@ -143,6 +149,7 @@ def take(
     patches = (*(p for c in catalogues for p in c.patches), *_kept(states, catalogues))
     packages = {name for one in patches for n in one.needs for name in n}
     packages |= {one.package for one in patches}
+    packages |= {_package_of(path) for one in states.values() for path in _touched(one)}
     environment = find_distributions(interpreter, packages)
     assumed = _assumed(environment, states, assume or {})
     environment = _with_versions(environment, assumed)
@@ -176,7 +183,7 @@ def take_ledger(interpreter: Interpreter) -> Survey:
     """A look at what the ledgers name, for `verify`: no catalogue, no patch text."""
     states = {site.path: Store(Path(site.path)).read() for site in _own(interpreter)}
     paths = {path for state in states.values() for path in state.ledger.files}
-    packages = {path.partition("/")[0] for path in paths}
+    packages = {_package_of(path) for path in paths}
     environment = find_distributions(interpreter, packages)
     return Survey(
         interpreter=interpreter,
@@ -189,6 +196,11 @@ def take_ledger(interpreter: Interpreter) -> Survey:
         golden={},
         assumed={},
     )
+
+
+def _package_of(path: str) -> str:
+    """The import package that a file belongs to."""
+    return path.partition("/")[0]
 
 
 def _own(interpreter: Interpreter) -> tuple[Site, ...]:
@@ -296,8 +308,17 @@ def _subjects(
     for site, state in states.items():
         for path in _touched(state):
             wanted.setdefault((site, path), [])
+    edit = Digest("")
+    if choices and any(state.ledger.obsolete for state in states.values()):
+        edit = edit_digest()
     subjects = [
-        _subject(environment, states.get(site, State()), site, path, tuple(chosen))
+        _subject(
+            environment,
+            states.get(site, State()),
+            (site, path),
+            tuple(chosen),
+            edit=edit,
+        )
         for (site, path), chosen in wanted.items()
     ]
     found = [one for one in subjects if _matters(one)]
@@ -305,13 +326,13 @@ def _subjects(
 
 
 def _touched(state: State) -> set[str]:
-    outputs = {
+    named = {
         role.path
         for roles in state.roles.values()
         for role in roles
-        if isinstance(role, Output)
+        if isinstance(role, Output | Adopted)
     }
-    return outputs | set(state.ledger.files)
+    return named | set(state.ledger.files)
 
 
 def _matters(subject: Subject) -> bool:
@@ -321,17 +342,20 @@ def _matters(subject: Subject) -> bool:
         or subject.entry is not None
         or subject.interrupted
         or subject.file.digest in subject.outputs
+        or (subject.adopted is not None and subject.file.digest == subject.adopted)
     )
 
 
 def _subject(
     environment: Environment,
     state: State,
-    site: str,
-    path: str,
+    place: Place,
     wanted: tuple[Choice, ...],
+    *,
+    edit: Digest,
 ) -> Subject:
-    package = path.partition("/")[0]
+    site, path = place
+    package = _package_of(path)
     distribution = environment.distributions.get(package)
     if distribution is not None and distribution.site != site:
         distribution = None
@@ -355,7 +379,7 @@ def _subject(
             one.patch.id
             for one in wanted
             if base is not None
-            and state.ledger.obsolete.get(f"{one.patch.id} {one.patch.code}") == base
+            and state.ledger.obsolete.get(memory(one.patch, edit)) == base
         ),
         interrupted=path in (state.interrupted or ()),
     )

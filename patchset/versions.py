@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
@@ -58,9 +60,22 @@ def is_at_least(version: str, first: str) -> bool:
 
 def lowest(specifier: str) -> str | None:
     """The lower end of a range as a version, None where it is open below."""
-    ends = [
-        Version(part.version)
-        for part in SpecifierSet(specifier)
-        if part.operator in {">=", ">", "==", "~="} and not part.version.endswith(".*")
-    ]
+    ends = [end for end, _ in _lower_ends(specifier)]
     return str(max(ends)) if ends else None
+
+
+def is_below(version: str, specifier: str) -> bool:
+    """Whether a release comes before a range begins; builds count as their release."""
+    found = Version(public(version))
+    return any(
+        found < Version(end.public) or (found == end and not is_inside)
+        for end, is_inside in _lower_ends(specifier)
+    )
+
+
+def _lower_ends(specifier: str) -> Iterator[tuple[Version, bool]]:
+    """Each lower end, and whether it lies in the range itself."""
+    for part in SpecifierSet(specifier):
+        if part.operator in {">=", ">", "==", "~="}:
+            end = part.version.removesuffix(".*")
+            yield Version(end), part.operator != ">"

@@ -55,7 +55,12 @@ def test_add_base(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "head", ["class A[T](Base):", "class A[T: int, *Ts, **P](Base):"]
+    "head",
+    [
+        "class A[T = int](Base):",
+        "class A[T](Base):",
+        "class A[T: int, *Ts, **P](Base):",
+    ],
 )
 def test_type_parameters_are_kept(head: str) -> None:
     # Python 3.12's syntax: asked of the text, since this Python may be older.

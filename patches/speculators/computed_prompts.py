@@ -7,10 +7,10 @@ full before that, the scheduler makes room by preempting a request, which is lat
 computed again; the generator does not reckon with rows that are captured twice, and
 cuts the states of other prompts from them.
 
-The fix finishes a request with the step that completes its prompt. What is left to be
-preempted then is one prompt that is longer than the whole KV cache, and that is now an
-error. Upstream has never corrected it; drop this with speculators 0.5.0, which has no
-such generator.
+The fix finishes a request with the step that completes its prompt. What can be
+preempted then is one prompt that is longer than the whole KV cache, and a call with
+such a prompt now ends in an error that says so. Upstream has
+never corrected it; drop this with speculators 0.5.0, which has no such generator.
 """
 
 import libcst as cst
@@ -27,13 +27,10 @@ TOUCHES = ["VllmHiddenStatesGenerator.generate"]
 
 _GENERATE = "VllmHiddenStatesGenerator.generate"
 _SAMPLED = "self.executor.sample_tokens(model_output)"
-_COUNTED = "schedule_iterations += 1"
-_REFUSE = """
-if getattr(scheduler_output, "preempted_req_ids", None):
-    raise RuntimeError(
-        "A prompt does not fit into the "
-        f"{self.vllm_config.cache_config.num_gpu_blocks} KV cache blocks"
-    )
+_ABORT = """
+self.scheduler.finish_requests(
+    list(request_id_to_idx.keys()), RequestStatus.FINISHED_ABORTED
+)
 """
 _FINISH = """
 # Their places are for the prompts that wait.
@@ -46,21 +43,28 @@ self.scheduler.finish_requests(
     RequestStatus.FINISHED_ABORTED,
 )
 """
+_REFUSE = """
+if not all_prefill_complete:
+    raise RuntimeError(
+        "A prompt does not fit into the "
+        f"{self.vllm_config.cache_config.num_gpu_blocks} KV cache blocks"
+    )
+"""
 
 
 def rewrite(module: cst.Module) -> cst.Module:
     return edit.within(
         module,
         _GENERATE,
-        edit.insert_after(_COUNTED, _REFUSE),
         edit.insert_after(_SAMPLED, _FINISH),
+        edit.insert_before(_ABORT, _REFUSE),
     )
 
 
 def fixed(module: cst.Module) -> bool:
     return (
-        edit.count(module, _GENERATE, _REFUSE) == 1
-        and edit.count(module, _GENERATE, _FINISH) == 1
+        edit.count(module, _GENERATE, _FINISH) == 1
+        and edit.count(module, _GENERATE, _REFUSE) == 1
     )
 
 
@@ -68,22 +72,18 @@ BEFORE = """\
 class VllmHiddenStatesGenerator:
     def generate(self, token_ids):
         while (scheduler_output := self.scheduler.schedule()).total > 0:
-            schedule_iterations += 1
             model_output = self.executor.execute_model(scheduler_output)
             self.executor.sample_tokens(model_output)
 
-        self.scheduler.finish_requests(list(request_id_to_idx.keys()), ABORTED)
+        # Abort what is left.
+        self.scheduler.finish_requests(
+            list(request_id_to_idx.keys()), RequestStatus.FINISHED_ABORTED
+        )
 """
 AFTER = """\
 class VllmHiddenStatesGenerator:
     def generate(self, token_ids):
         while (scheduler_output := self.scheduler.schedule()).total > 0:
-            schedule_iterations += 1
-            if getattr(scheduler_output, "preempted_req_ids", None):
-                raise RuntimeError(
-                    "A prompt does not fit into the "
-                    f"{self.vllm_config.cache_config.num_gpu_blocks} KV cache blocks"
-                )
             model_output = self.executor.execute_model(scheduler_output)
             self.executor.sample_tokens(model_output)
             # Their places are for the prompts that wait.
@@ -96,5 +96,13 @@ class VllmHiddenStatesGenerator:
                 RequestStatus.FINISHED_ABORTED,
             )
 
-        self.scheduler.finish_requests(list(request_id_to_idx.keys()), ABORTED)
+        if not all_prefill_complete:
+            raise RuntimeError(
+                "A prompt does not fit into the "
+                f"{self.vllm_config.cache_config.num_gpu_blocks} KV cache blocks"
+            )
+        # Abort what is left.
+        self.scheduler.finish_requests(
+            list(request_id_to_idx.keys()), RequestStatus.FINISHED_ABORTED
+        )
 """

@@ -2,7 +2,7 @@
 
 The hidden states generator of speculators 0.3.0 cuts the captured rows by the lengths
 of its prompts, in the order of its input. Nothing promises that order: attention
-backends put short prompts of a batch in front (vLLM up to 0.14.1), and a scheduler that
+backends put short prompts of a batch in front (vLLM up to 0.13.0), and a scheduler that
 cannot place a prompt takes the next one first (0.11.x). A prompt that finds no room in
 the KV cache at all is not computed, and the cuts after it are off by its length. Rows
 then belong to other prompts, and nothing fails.

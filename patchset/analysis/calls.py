@@ -43,6 +43,10 @@ def _signatures(values: Values, thing: Thing) -> Iterator[Signature]:
         case ClassRef() as cls if not thing.instance:
             if not _may_be_subclass(values, thing, cls):
                 yield from values.constructors.signatures(cls) or ()
+        case ClassRef() as cls:
+            for member in values.members.member(thing, "__call__"):
+                if isinstance(member.target, FunctionRef):
+                    yield from _signatures(values, member)
         case FunctionRef(node=node) as ref:
             how = values.decorators.of_function(ref)
             if how.known and not how.is_property and not how.is_overload:

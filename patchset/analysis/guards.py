@@ -33,9 +33,11 @@ FREE = Guards()
 
 
 def caught(handlers: Iterable[ast.ExceptHandler]) -> frozenset[str]:
-    """Return the names of the exceptions that the handlers catch."""
+    """Return the names of the exceptions that the handlers catch and do not pass on."""
     names: set[str] = set()
     for handler in handlers:
+        if isinstance(handler.body[-1], ast.Raise):
+            continue
         kinds = (
             handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
         )

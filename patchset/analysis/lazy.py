@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -41,7 +42,11 @@ def lazies(module: Module) -> Lazies | None:
                     names.setdefault(part.value, None)
         elif isinstance(node, ast.Name):
             names.update(_table(module, node.id))
-    closed = _ends_by_raising(function.body) and _asks_only(function, parameters[0].arg)
+    closed = (
+        _ends_by_raising(function.body)
+        and _asks_only(function, parameters[0].arg)
+        and not _grows(module, function)
+    )
     return Lazies(names=names, closed=closed)
 
 
@@ -76,6 +81,24 @@ def _place(name: str, item: ast.expr) -> tuple[str, str | None] | None:
             return path, what
         case _:
             return None
+
+
+def _grows(module: Module, function: ast.FunctionDef) -> bool:
+    """Whether a table that the function names gets entries from elsewhere."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Name):
+            continue
+        name = re.escape(node.id)
+        if re.search(
+            rf"\b{name}(\.(update|setdefault|append|add)\(|\[[^\]\n]+\]\s*=[^=])",
+            module.text,
+        ):
+            return True
+        for each in module.scope.every.get(node.id, ()):
+            value = each.bound.value if isinstance(each.bound, Value) else None
+            if isinstance(value, ast.Dict) and None in value.keys:
+                return True
+    return False
 
 
 def _ends_by_raising(body: list[ast.stmt]) -> bool:

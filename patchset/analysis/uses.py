@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -95,7 +96,12 @@ class Uses:
         return self.values.members.may_override(cls, thing.symbol.rpartition(".")[2])
 
     def _is_asked_for(self, node: ast.Attribute, frame: Frame) -> bool:
-        """Whether the function asks `hasattr` for just this attribute."""
+        """Whether the client gives the attribute, or asks `hasattr` for just it."""
+        given = (
+            rf"\.{node.attr}\s*(:[^=\n]+)?=[^=]|setattr\([^\n]*['\"]{node.attr}['\"]"
+        )
+        if re.search(given, self.module.text):
+            return True
         if frame.function is None:
             return False
         text = ast.unparse(node.value)

@@ -122,6 +122,9 @@ class Values:
                 return self.infer(value, frame, depth + 1)
             case ast.IfExp(body=body, orelse=orelse):
                 return self._all([body, orelse], frame, depth + 1)
+            case ast.Subscript(value=value):
+                found = self.infer(value, frame, depth + 1)
+                return [each if _is_class(each) else NOTHING for each in found]
             case ast.BoolOp(op=ast.Or(), values=values):
                 return self._all(values, frame, depth + 1)
             case _:
@@ -297,12 +300,16 @@ class Values:
 
 
 def is_super(node: ast.expr) -> bool:
-    """Whether the expression is `super()` without arguments."""
+    """Whether the expression is `super()`, or `super(Class, self)` as of old."""
     match node:
-        case ast.Call(func=ast.Name(id="super"), args=[], keywords=[]):
+        case ast.Call(func=ast.Name(id="super"), args=[] | [_, ast.Name()]):
             return True
         case _:
             return False
+
+
+def _is_class(thing: Thing) -> bool:
+    return isinstance(thing.target, ClassRef) and not thing.instance
 
 
 def _symbol(target: Target) -> str:

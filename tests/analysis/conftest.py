@@ -18,7 +18,7 @@ Row = tuple[str, int, str]
 EXPECTED = re.compile(r"#! (.+)$")
 
 
-def write(root: Path, files: Mapping[str, str]) -> Directory:
+def lay(root: Path, files: Mapping[str, str]) -> Directory:
     for path, text in files.items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -46,6 +46,12 @@ Judge = Callable[[Mapping[str, str], Mapping[str, str]], tuple[list[Row], list[R
 
 
 @pytest.fixture
+def write(tmp_path: Path) -> Callable[[Mapping[str, str]], Directory]:
+    """Return how to lay files down, by their paths, in a site of their own."""
+    return lambda files: lay(tmp_path, files)
+
+
+@pytest.fixture
 def judge(tmp_path: Path) -> Judge:
     """Return what was found and what was expected, for a library and a client."""
 
@@ -53,7 +59,7 @@ def judge(tmp_path: Path) -> Judge:
         library: Mapping[str, str], client: Mapping[str, str]
     ) -> tuple[list[Row], list[Row]]:
         whole = {"lib/__init__.py": "", "app/__init__.py": "", **library, **client}
-        source = write(tmp_path, whole)
+        source = lay(tmp_path, whole)
         found = diagnose("app", "lib", {"app": source, "lib": source}).findings
         return actual(found), expected(client)
 

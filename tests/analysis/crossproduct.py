@@ -6,6 +6,7 @@ the code that they test. `python -m tests.analysis.crossproduct` tries every pai
 
 from __future__ import annotations
 
+import json
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from functools import cache
 from packaging.version import Version
 
 from patchset.analysis.doctor import diagnose
+from patchset.analysis.model import prognose
 from patchset.analysis.source import Wheel
+from patchset.analysis.target import by_config
 from tests.matrix.releases import published, wheel_of
 
 GENERATOR = "speculators/data_generation/vllm_hidden_states_generator.py"
@@ -162,10 +165,12 @@ def _mooncake(  # a line for each mismatch
             "0.16.0",
         ),
     ]
+    if example is None:
+        return rows
     names = ("ExampleHiddenStatesConnector", "extract_from_kv_cache")
     return rows + [
         Row(MOONCAKE, example, _MODULE, f"{EXAMPLE}.{n}", EXAMPLE, "0.11.0", "0.16.0")
-        for n in (names if example is not None else ())
+        for n in names
     ]
 
 
@@ -213,8 +218,56 @@ def actual(client: tuple[str, str], vllm: str) -> set[tuple[str, int, str, str, 
     return {(f.path, f.line, f.kind.value, f.symbol, f.found) for f in found.findings}
 
 
+KIMI: dict[str, object] = {
+    "architectures": ["KimiK25ForConditionalGeneration"],
+    "model_type": "kimi_k25",
+    "media_placeholder_token_id": 163605,
+    "text_config": {
+        "architectures": ["DeepseekV3ForCausalLM"],
+        "model_type": "kimi_k2",
+    },
+}
+"""What matters here of the config.json of Kimi-K2.5."""
+_WRAPPER = "kimi_k25.KimiK25ForConditionalGeneration"
+
+
+def foretold(vllm: str) -> list[tuple[str, str, str]]:
+    """Return what fails for Kimi-K2.5 with EAGLE-3: kind, end of symbol, found."""
+    version = Version(vllm)
+    if version >= Version("0.18.0"):
+        return []
+    if version < Version("0.15.0"):
+        return [("missing-name", f"registry.{_WRAPPER.partition('.')[2]}", KIMI_NAME)]
+    early = version < Version("0.16.0")
+    inner = "DeepseekV2Model" if early else "DeepseekV2ForCausalLM"
+    embeddings = ("protocol", "deepseek_v2.DeepseekV2Model", "model")
+    field = "image_token_index"
+    return [
+        ("whitelist", "speculative.SpeculativeConfig._verify_args", "kimi_k2"),
+        ("config-field", f"{_WRAPPER}.config.{field}", field),
+        *([embeddings] if early else []),
+        ("protocol", _WRAPPER, "SupportsEagle3"),
+        ("protocol", f"deepseek_v2.{inner}", "SupportsEagle3"),
+    ]
+
+
+KIMI_NAME = "KimiK25ForConditionalGeneration"
+
+
+def prognosis(vllm: str) -> list[tuple[str, str, str]]:
+    target = by_config(json.dumps(KIMI))
+    found = prognose(target, "eagle3", {"vllm": wheel("vllm", vllm)})
+    return [(f.kind.value, _end(f.symbol), f.found) for f in found.findings]
+
+
+def _end(symbol: str) -> str:
+    return symbol.removeprefix(f"{MODELS}.").removeprefix("vllm.config.")
+
+
 def _row(vllm: str) -> list[str]:
     wrong = []
+    if prognosis(vllm) != foretold(vllm):
+        wrong.append(f"Kimi-K2.5 on vllm {vllm}: {prognosis(vllm)}")
     for client in ROWS:
         got, want = actual(client, vllm), expected(client, vllm)
         if got != want:

@@ -828,6 +828,108 @@ case(
 )
 
 
+case(
+    "old supers, generics, instances that are called, enumerations",
+    """
+    import enum
+    from typing import Generic, TypeVar
+    T = TypeVar("T")
+    class Base:
+        def __init__(self, a): ...
+    class Box(Generic[T]):
+        def __init__(self, item): ...
+        def __call__(self, x, *, y=1): ...
+    class Status(enum.IntEnum):
+        DONE = enum.auto()
+        @staticmethod
+        def of(name): ...
+    """,
+    """
+    from lib import Base, Box, Status
+    class Old(Base):
+        def __init__(self):
+            super(Old, self).__init__(1, b=2)   #! unexpected-keyword b
+    Box[int]()                                  #! missing-argument item
+    box = Box[int](1)
+    box(1, y=2)
+    box()                                       #! missing-argument x
+    Status.DONE.value
+    Status["DONE"]
+    Status.GONE                                 #! missing-name GONE
+    Status.of()                                 #! missing-argument name
+    Status.__members__
+    """,
+)
+
+case(
+    "an import whose failure is passed on is an import that fails",
+    {"lib/__init__.py": "", "lib/a.py": "x = 1\n"},
+    """
+    try:
+        from lib import gone          #! missing-name gone
+    except ImportError as error:
+        raise RuntimeError("install it") from error
+    try:
+        from lib import other
+    except ImportError:
+        other = None
+    """,
+)
+
+case(
+    "what the client gives is there",
+    """
+    class Thing:
+        def m(self): ...
+    class Config:
+        flag: bool = True
+    def get() -> Config: ...
+    """,
+    """
+    from lib import Config, Thing, get
+    thing = Thing()
+    Thing.added = lambda self: 1
+    thing.added()
+    setattr(thing, "also", print)
+    thing.also()
+    thing.never()                     #! missing-method never
+    get().flag
+    get().unknown_attribute
+    get().never()                     #! missing-method never
+    """,
+)
+
+case(
+    "tables of lazies that grow are open",
+    {
+        "lib/__init__.py": """
+            TABLE = {"a": ".x:a"}
+            TABLE.update(more())
+            def __getattr__(name):
+                if name in TABLE:
+                    return load(TABLE[name])
+                raise AttributeError(name)
+            """,
+        "lib/envs.py": """
+            import os
+            if TYPE_CHECKING:
+                VAR: bool = False
+            table: dict[str, object] = {"VAR": lambda: os.getenv("VAR")}
+            def __getattr__(name: str):
+                if name in table:
+                    return table[name]()
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            """,
+    },
+    """
+    import lib.envs as envs
+    from lib import anything
+    envs.VAR
+    envs.GONE                         #! missing-name GONE
+    """,
+)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_finds_what_is_marked_and_nothing_else(name: str, judge: Judge) -> None:
     got, want = judge(*CASES[name])
