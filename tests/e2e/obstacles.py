@@ -127,6 +127,17 @@ EXTRACTION = (
 )
 
 
+# speculators 0.3.0 makes a draft for the wrapper only with all three.
+TRAINING = tuple(
+    Obstacle(patch=f"speculators/{defect}", job={"target": "kimi"})
+    for defect in (
+        "verifier_config_eagle3",
+        "verifier_text_config",
+        "verifier_weight_names",
+    )
+)
+
+
 def prove_serving(stage: Stage) -> list[str]:
     """Put the serving patches in one at a time; return the rows of the users' table."""
     rows = _walk(stage, "serving", SERVING)
@@ -140,6 +151,21 @@ def prove_serving(stage: Stage) -> list[str]:
 def prove_extraction(stage: Stage) -> list[str]:
     """Put the extraction patches in one at a time; return the rows of the table."""
     return _walk(stage, "extraction", EXTRACTION)
+
+
+def prove_training(stage: Stage) -> list[str]:
+    """Put the training patches in one at a time; return the rows of the table."""
+    rows = _walk(stage, "training", TRAINING)
+    for target in TARGETS:
+        name = f"free-training-{target}"
+        result = stage.train(
+            stage.root / "copies" / "training", name, {"target": target}
+        )
+        stage.expect(
+            result["ok"] and result["embeddings"] and result["head"],
+            f"{target}: a draft is made, with the target's own embeddings and head",
+        )
+    return rows
 
 
 def _known(stage: Stage) -> dict[str, Patch]:
@@ -177,8 +203,12 @@ def _look(
     stage: Stage, kind: str, root: Path, obstacle: Obstacle, patch: Patch
 ) -> str | None:
     """Run the obstacle's job; return what is wrong, by the patch's own description."""
-    run = stage.serve if kind == "serving" else stage.extract
-    result = run(root, patch.id.replace("/", "-"), obstacle.job)
+    runs = {
+        "serving": stage.serve,
+        "extraction": stage.extract,
+        "training": stage.train,
+    }
+    result = runs[kind](root, patch.id.replace("/", "-"), obstacle.job)
     if obstacle.wrong:
         return obstacle.wrong(result)
     if result["ok"]:

@@ -21,7 +21,8 @@ from tests.e2e.stage import NotShownError, Stage, prompts
 NOT_SHOWN = """\
 Not shown, because a CPU cannot: MLA's own attention kernels and their KV cache (the
 expanded attention ran instead, below the same model code), CUDA graphs, streams and
-asynchronous scheduling, quantized weights, pipeline parallelism, and the real weights.
+asynchronous scheduling, quantized weights, pipeline parallelism, the training loop of
+speculators, and the real weights.
 """
 
 
@@ -79,6 +80,7 @@ def main() -> int:
 PARTS: dict[str, Callable[[Stage], list[str] | None]] = {
     "serving-obstacles": obstacles.prove_serving,
     "extraction-obstacles": obstacles.prove_extraction,
+    "training-obstacles": obstacles.prove_training,
     "serving-wrapper": partial(serve_proof.prove, target="kimi"),
     "serving-text-only": partial(serve_proof.prove, target="deepseek"),
     "compile-cache": serve_proof.prove_cache,

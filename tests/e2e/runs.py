@@ -44,6 +44,11 @@ def extraction(root: Path, work: Path, job: dict[str, Any], **extra: str) -> Any
     return _run(root, work, "extraction", job, extra)
 
 
+def training(root: Path, work: Path, job: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Run `training` in the environment at `root`; its result as a dictionary."""
+    return _run(root, work, "training", job, {})
+
+
 def script(root: Path, work: Path, name: str, *arguments: str) -> None:
     """Run one of the other scripts in the environment at `root`, to its end."""
     command = [str(root / "bin" / "python"), "-m", f"tests.e2e.{name}", *arguments]
