@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
+import secrets
 from pathlib import Path, PurePosixPath
 
 from patchset.model import Attributes
@@ -12,21 +14,49 @@ from patchset.model import Attributes
 SUFFIX = ".patchset-tmp"
 """Of the temporary files beside the files that they will replace."""
 
+_FATAL = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+
 
 def temporary_name(path: str) -> str:
-    """Where the new bytes of a file wait: beside it, so that a rename is atomic."""
+    """A free name beside a file, so that a rename is atomic.
+
+    It is another one each time: where a file system does not lock, two runs at once
+    must not write the same temporary file.
+    """
     pure = PurePosixPath(path)
-    return str(pure.with_name(f".{pure.name}{SUFFIX}"))
+    return str(pure.with_name(f".{pure.name}.{secrets.token_hex(4)}{SUFFIX}"))
 
 
-def stage(path: Path, content: bytes, attributes: Attributes) -> Path:
-    """Write the temporary file of `path`, whole and synced; return where it is.
+def copy_name(temporary: str) -> str:
+    """Beside a temporary file: where the copy of the file that it replaces waits."""
+    return f"{temporary.removesuffix(SUFFIX)}.old{SUFFIX}"
+
+
+def is_temporary(name: str, path: str) -> bool:
+    """Whether a name is one that `temporary_name` gives for a path."""
+    pure = PurePosixPath(name)
+    return (
+        pure.parent == PurePosixPath(path).parent
+        and pure.name.startswith(f".{PurePosixPath(path).name}.")
+        and pure.name.endswith(SUFFIX)
+    )
+
+
+def stage(
+    path: Path,
+    content: bytes,
+    attributes: Attributes,
+    *,
+    temporary: Path | None = None,
+    keep_time: bool = False,
+) -> Path:
+    """Write a file that will replace `path`, whole and synced; return where it is.
 
     Its time differs from that of the file it will replace, by whole seconds: bytecode
-    is checked against size and seconds, and must never look fresh.
+    is checked against size and seconds, and must never look fresh. With `keep_time`
+    it is that of the file, for a copy that may have to be put back.
     """
-    temporary = path.with_name(temporary_name(path.name))
-    temporary.unlink(missing_ok=True)
+    temporary = temporary or path.with_name(temporary_name(path.name))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(temporary, flags, 0o600)
     try:
@@ -35,10 +65,11 @@ def stage(path: Path, content: bytes, attributes: Attributes) -> Path:
             file.flush()
             _give(file.fileno(), attributes)
             _copy_extended(path, file.fileno())
-            _age(path, file.fileno())
+            _set_time(path, file.fileno(), keep=keep_time)
             os.fsync(file.fileno())
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise
     return temporary
 
@@ -60,33 +91,46 @@ def _copy_extended(path: Path, descriptor: int) -> None:
                 os.setxattr(descriptor, name, os.getxattr(path, name))
 
 
-def _age(path: Path, descriptor: int) -> None:
+def _set_time(path: Path, descriptor: int, *, keep: bool) -> None:
     try:
-        old = int(path.stat().st_mtime)
+        old = path.stat()
     except OSError:
         return
-    new = int(os.fstat(descriptor).st_mtime)
-    if new <= old:
-        os.utime(descriptor, (old + 1, old + 1))
+    if keep:
+        os.utime(descriptor, ns=(old.st_atime_ns, old.st_mtime_ns))
+    else:
+        # Not the clock alone: it may run backwards, or twice in one second.
+        new = max(os.fstat(descriptor).st_mtime, int(old.st_mtime) + 1)
+        os.utime(descriptor, (new, new))
 
 
-def put_link(path: Path, text: str) -> None:
-    """Make `path` the symbolic link that it was."""
-    temporary = path.with_name(temporary_name(path.name))
-    temporary.unlink(missing_ok=True)
-    temporary.symlink_to(text)
-    temporary.replace(path)
+def linked_directory(site: Path, path: str) -> Path | None:
+    """The first symbolic link on the way to a file: it would lead out of the site."""
+    directory = site
+    for part in PurePosixPath(path).parts[:-1]:
+        directory /= part
+        if directory.is_symlink():
+            return directory
+    return None
 
 
-def remove_bytecode(path: Path) -> None:
-    """Remove every cached compilation of a module, of any Python and optimisation."""
+def bytecode_of(path: Path) -> list[Path]:
+    """Every cached compilation of a module, of any Python and optimisation."""
     caches = [path.parent / "__pycache__"]
     if prefix := os.environ.get("PYTHONPYCACHEPREFIX"):
         caches.append(Path(prefix, *path.parent.parts[1:]))
-    for cache in caches:
-        if cache.is_dir():
-            for cached in cache.glob(f"{glob.escape(path.stem)}.*.pyc"):
-                cached.unlink(missing_ok=True)
+    return [
+        cached
+        for cache in caches
+        if cache.is_dir() and not cache.is_symlink()
+        for cached in sorted(cache.glob(f"{glob.escape(path.stem)}.*.pyc"))
+    ]
+
+
+def remove_bytecode(path: Path) -> None:
+    """Let no interpreter run what a module was before."""
+    for cached in bytecode_of(path):
+        cached.unlink(missing_ok=True)
 
 
 def attributes_of(path: Path, mode: int) -> Attributes:
@@ -98,11 +142,21 @@ def attributes_of(path: Path, mode: int) -> Attributes:
 
 
 def make_directory(path: Path, *, like: Path) -> None:
-    """Create a directory and its parents with the owner of `like`."""
-    if path.is_dir():
+    """Create a directory and its parents with the owner of `like`.
+
+    Raises OSError where one of them is a symbolic link, or something else.
+    """
+    if path == like:
         return
     make_directory(path.parent, like=like)
-    path.mkdir(mode=0o755, exist_ok=True)
+    if path.is_dir() and not path.is_symlink():
+        return
+    try:
+        path.mkdir(mode=0o755)
+    except FileExistsError:
+        if path.is_symlink() or not path.is_dir():
+            raise
+        return  # another run was faster
     if os.geteuid() == 0:
         status = like.stat()
         os.chown(path, status.st_uid, status.st_gid)
@@ -111,9 +165,12 @@ def make_directory(path: Path, *, like: Path) -> None:
 
 def sync_directory(path: Path) -> None:
     """Make the names in a directory durable, where the file system can."""
-    with contextlib.suppress(OSError):
+    try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as error:
+        if error.errno in _FATAL:
+            raise

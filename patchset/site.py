@@ -10,10 +10,11 @@ import stat
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from patchset.digest import from_record, of_bytes
 from patchset.errors import Problem
+from patchset.files import linked_directory
 from patchset.interpreter import Interpreter
 from patchset.model import (
     Attributes,
@@ -25,6 +26,8 @@ from patchset.model import (
 )
 
 _INFO = re.compile(r"(?P<name>[A-Za-z0-9][\w.]*?)-(?P<version>[^-]+)\.dist-info")
+_LARGEST = 1 << 26
+"""Bytes; the largest module of vLLM has 300 KB."""
 _LEFTOVER = re.compile(r"~.*")
 
 
@@ -92,6 +95,8 @@ def _read(path: Path) -> tuple[bytes, Attributes]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("no regular file")
+        if status.st_size > _LARGEST:
+            raise OSError(f"{status.st_size} bytes are too many for a module")
         content = file.read()
     link = os.readlink(path) if path.is_symlink() else None  # noqa: PTH115 - the text
     return content, Attributes(
@@ -104,18 +109,16 @@ def _read(path: Path) -> tuple[bytes, Attributes]:
 
 def _linked_directory(site: str, path: str) -> Problem | None:
     """A symbolic link on the way would lead our writing out of the site."""
-    directory = Path(site)
-    for part in PurePosixPath(path).parts[:-1]:
-        directory /= part
-        if directory.is_symlink():
-            return Problem(
-                kind="linked-directory",
-                message=f"{path}: {directory} is a symbolic link, "
-                "wanted a directory of the site itself",
-                hint="patch the environment that the link leads to",
-                path=path,
-            )
-    return None
+    directory = linked_directory(Path(site), path)
+    if directory is None:
+        return None
+    return Problem(
+        kind="linked-directory",
+        message=f"{path}: {directory} is a symbolic link, "
+        "wanted a directory of the site itself",
+        hint="patch the environment that the link leads to",
+        path=path,
+    )
 
 
 def _unreadable(path: str, error: OSError) -> Problem:

@@ -11,7 +11,7 @@ import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TypeVar
 
 from patchset import ledger as text_of
@@ -20,6 +20,9 @@ from patchset.errors import PatchsetError, Problem
 from patchset.files import (
     SUFFIX,
     attributes_of,
+    copy_name,
+    is_temporary,
+    linked_directory,
     make_directory,
     remove_bytecode,
     stage,
@@ -27,6 +30,7 @@ from patchset.files import (
 )
 from patchset.ledger import FormatError, NewerSchemaError
 from patchset.model import Adopted, Digest, Ledger, Output, Role, State
+from patchset.trust import distrust
 
 DIRECTORY = ".patchset"
 SAVED = ".patchset-saved"
@@ -48,12 +52,13 @@ class Store:
 
     def exists(self) -> bool:
         """Whether patchset keeps anything in this site."""
-        return self.root.is_dir()
+        return self.root.is_dir() or self.root.is_symlink()
 
     def read(self) -> State:
         """All of the state; raises PatchsetError where it cannot be trusted."""
         if not self.exists():
             return State()
+        self._check_trust()
         roles: dict[Digest, tuple[Role, ...]] = {}
         for path in sorted((self.root / "objects").glob("*.json")):
             digest = Digest(f"sha256:{path.stem}")
@@ -157,6 +162,21 @@ class Store:
             make_directory(self.root, like=self.site)
             self._write_own(path, content)
 
+    def ledger_bytes(self) -> bytes | None:
+        """The ledger as it lies there, for a run that may have to put it back."""
+        try:
+            return (self.root / "ledger.json").read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def restore_ledger(self, content: bytes | None) -> None:
+        """Put back what `ledger_bytes` gave."""
+        path = self.root / "ledger.json"
+        if content is None:
+            path.unlink(missing_ok=True)
+        elif self.ledger_bytes() != content:
+            self._write_own(path, content)
+
     def write_journal(self, files: Mapping[str, str]) -> None:
         """Say which files a run is about to replace, before it does."""
         make_directory(self.root, like=self.site)
@@ -164,24 +184,56 @@ class Store:
         sync_directory(self.root)
 
     def drop_journal(self) -> None:
-        """The run is over."""
-        (self.root / "journal").unlink(missing_ok=True)
-        sync_directory(self.root)
+        """The run is over; where there is no journal, nothing is touched."""
+        path = self.root / "journal"
+        if path.exists():
+            path.unlink()
+            sync_directory(self.root)
 
     def sweep(self) -> None:
-        """Remove what a killed run left behind: temporary files and old bytecode."""
-        for path, temporary in sorted((self.read_journal() or {}).items()):
-            with contextlib.suppress(FileNotFoundError):
-                if PurePosixPath(temporary).name.endswith(SUFFIX):
-                    (self.site / temporary).unlink()
-            remove_bytecode(self.site / path)
-        for directory in (self.root, self.root / "objects"):
-            for leftover in sorted(directory.glob(f".*{SUFFIX}")):
+        """Remove what a killed run left behind: temporary files and old bytecode.
+
+        Raises PatchsetError where that cannot be done; the journal stays.
+        """
+        if not self.exists():
+            return
+        self._check_trust()
+        try:
+            for path, temporary in sorted((self.read_journal() or {}).items()):
+                self._sweep_one(path, temporary)
+            for directory in (self.root, self.root / "objects"):
+                for leftover in sorted(directory.glob(f".*{SUFFIX}")):
+                    leftover.unlink(missing_ok=True)
+            for leftover in sorted((self.site / SAVED).rglob(f".*{SUFFIX}")):
                 leftover.unlink(missing_ok=True)
+        except OSError as error:
+            raise PatchsetError(self._stuck(error)) from error
+
+    def _sweep_one(self, path: str, temporary: str) -> None:
+        if linked_directory(self.site, path) or not is_temporary(temporary, path):
+            return  # no journal of ours says this
+        for name in (temporary, copy_name(temporary)):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                (self.site / name).unlink()
+        remove_bytecode(self.site / path)
+
+    def _stuck(self, error: OSError) -> Problem:
+        return Problem(
+            kind="io",
+            message=f"{error.filename}: a run was interrupted, and what it left cannot "
+            f"be removed: {error.strerror}",
+            hint="mend that, then patchset apply",
+            path=None if error.filename is None else str(error.filename),
+        )
+
+    def _check_trust(self) -> None:
+        if problem := distrust(self.site, self.root):
+            raise PatchsetError(problem)
 
     def remove(self) -> None:
         """Leave nothing of ours in the site."""
         if self.exists():
+            self._check_trust()
             shutil.rmtree(self.root)
             sync_directory(self.site)
 
@@ -190,9 +242,7 @@ class Store:
         target = self.saved_path(path, content)
         make_directory(target.parent, like=self.site)
         if not target.exists():
-            temporary = stage(target, content, attributes_of(self.site, mode=0o644))
-            temporary.replace(target)
-            sync_directory(target.parent)
+            self._write_own(target, content)
         return target
 
     def saved_path(self, path: str, content: bytes) -> Path:
@@ -204,7 +254,13 @@ class Store:
         return self.root / "objects" / digest.removeprefix("sha256:")
 
     def _write_own(self, path: Path, content: bytes) -> None:
-        stage(path, content, attributes_of(self.site, mode=0o644)).replace(path)
+        temporary = stage(path, content, attributes_of(self.site, mode=0o644))
+        try:
+            temporary.replace(path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
         sync_directory(path.parent)
 
 

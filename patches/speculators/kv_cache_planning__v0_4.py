@@ -22,9 +22,9 @@ SYMPTOMS = [
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/353"
 TOUCHES = ["<module>"]
 CURES = [
-    "missing-name vllm.v1.core.kv_cache_utils* _get_kv_cache_groups_uniform_spec",
-    "missing-name vllm.v1.core.kv_cache_utils* get_kv_cache_config_from_groups",
-    "missing-name vllm.v1.core.kv_cache_utils* unify_hybrid_kv_cache_specs",
+    "missing-name vllm.v1.core.* _get_kv_cache_groups_uniform_spec",
+    "missing-name vllm.v1.core.* get_kv_cache_config_from_groups",
+    "missing-name vllm.v1.core.* unify_hybrid_kv_cache_specs",
 ]
 
 _OLD = """

@@ -11,10 +11,11 @@ from pathlib import Path
 import click
 
 from patchset import diffs, documents
+from patchset.after import next_ledgers
 from patchset.cli.options import check_names, json_option
 from patchset.cli.session import Session, guarded, note, show
 from patchset.errors import PatchsetError, UsageError
-from patchset.execute import Plan, make_plan, next_ledgers, read_base
+from patchset.execute import Plan, make_plan, read_base
 from patchset.model import Patch, Selection, Subject
 from patchset.plan import Write
 from patchset.store import Store

@@ -151,14 +151,33 @@ def guarded(
         try:
             return function(session, *args, **kwargs)
         except PatchsetError as error:
-            problems = [session.hinted(one) for one in error.problems]
-            if kwargs.get("as_json"):
-                document = documents.refusal(_command(), problems)
-                click.echo(documents.dump(document))
-            show_errors(session, problems)
-            return error.exit_code
+            return _refused(session, error, as_json=bool(kwargs.get("as_json")))
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            refusal = PatchsetError(_unexpected(error))
+            return _refused(session, refusal, as_json=bool(kwargs.get("as_json")))
 
     return run
+
+
+def _refused(session: Session, error: PatchsetError, *, as_json: bool) -> int:
+    problems = [session.hinted(one) for one in error.problems]
+    if as_json:
+        document = documents.refusal(_command(), problems)
+        click.echo(documents.dump(document))
+    show_errors(session, problems)
+    return error.exit_code
+
+
+def _unexpected(error: OSError) -> Problem:
+    path = None if error.filename is None else str(error.filename)
+    return Problem(
+        kind="io",
+        message=f"{path or 'a file'}: {error.strerror or error}; nothing was changed",
+        hint=f"ls -ld {path or '.'}",
+        path=path,
+    )
 
 
 def _command() -> str:
