@@ -10,7 +10,7 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from patchset.digest import of_code
+from patchset.digest import is_digest, of_code
 from patchset.errors import PatchsetError, Problem, UsageError
 from patchset.model import Digest, Patch
 from patchset.patchfile import parse_patch
@@ -157,15 +157,30 @@ def _read_golden(path: Path, catalogue: str | None) -> Golden:
     if not path.exists():
         return {}
     prefix = "" if catalogue is None else f"{catalogue}:"
-    golden = {}
-    try:
-        for row in _read_table(path)["rows"]:
-            ids = frozenset(f"{prefix}{name}" for name in row["patches"])
-            key = (row["path"], Digest(row["pristine"]), ids)
-            golden[key] = (Digest(row["recipe"]), Digest(row["patched"]))
-    except (KeyError, TypeError) as error:
-        raise UsageError(_bad(path, f"a row lacks {error}")) from error
-    return golden
+    rows = _read_table(path).get("rows")
+    if not isinstance(rows, list) or not all(map(_is_golden, rows)):
+        wanted = f"`rows` of objects with {', '.join(_GOLDEN_TEXTS)} and patches"
+        raise UsageError(_bad(path, f"found other than {wanted}"))
+    return {
+        (row["path"], row["pristine"], frozenset(prefix + n for n in row["patches"])): (
+            row["recipe"],
+            row["patched"],
+        )
+        for row in rows
+    }
+
+
+_GOLDEN_TEXTS = ("path", "pristine", "recipe", "patched")
+
+
+def _is_golden(row: object) -> bool:
+    return (
+        isinstance(row, dict)
+        and isinstance(row.get("path"), str)
+        and all(is_digest(row.get(name)) for name in _GOLDEN_TEXTS[1:])
+        and isinstance(row.get("patches"), list)
+        and all(isinstance(name, str) for name in row["patches"])
+    )
 
 
 def _read_table(path: Path) -> dict[str, Any]:

@@ -6,14 +6,23 @@ import ast
 import base64
 import binascii
 import hashlib
+import re
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from patchset.model import Digest
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def of_bytes(content: bytes) -> Digest:
     """The digest by which files are recognised."""
     return Digest(f"sha256:{hashlib.sha256(content).hexdigest()}")
+
+
+def is_digest(value: object) -> TypeGuard[Digest]:
+    """Whether something that was read is a digest as we write them."""
+    return isinstance(value, str) and bool(_DIGEST.fullmatch(value))
 
 
 def from_record(field: str) -> Digest | None:

@@ -132,7 +132,7 @@ def status(survey: Survey, *, verifying: bool = False) -> dict[str, Any]:
         },
         "ok": is_verified(survey) if verifying else is_well(survey),
         "fingerprint": fingerprint(survey),
-        "patches": [] if verifying else [_patch(row) for row in survey.patch_rows],
+        "patches": [] if verifying else [of_patch(row) for row in survey.patch_rows],
         "files": [_file(row, verifying=verifying) for row in survey.file_rows],
         "errors": [asdict(one) for one in errors],
     }
@@ -150,7 +150,7 @@ def change(
         "schema": SCHEMA,
         "ok": ok,
         "changed": sorted(changed),
-        "patches": [] if survey is None else [_patch(r) for r in survey.patch_rows],
+        "patches": [] if survey is None else [of_patch(r) for r in survey.patch_rows],
         "files": [] if survey is None else [_file(row) for row in survey.file_rows],
         "errors": [asdict(one) for one in errors],
     }
@@ -235,7 +235,8 @@ def dump(document: dict[str, Any]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=True)
 
 
-def _patch(row: PatchRow) -> dict[str, Any]:
+def of_patch(row: PatchRow) -> dict[str, Any]:
+    """One row of `patches`."""
     patch = row.patch
     catalogue_name, _, _ = row.id.rpartition(":")
     return {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
+from patchset.digest import is_digest
 from patchset.model import (
     Adopted,
     Applied,
@@ -24,7 +24,6 @@ from patchset.model import (
 SCHEMA = 1
 """Raised when an older patchset could no longer read what a newer one writes."""
 
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _Value = TypeVar("_Value")
 
 
@@ -250,6 +249,6 @@ def _text(value: object) -> str:
 
 
 def _digest(value: object) -> Digest:
-    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+    if not is_digest(value):
         raise FormatError(f"found {value!r}, wanted a sha256 digest")
-    return Digest(value)
+    return value

@@ -2,9 +2,10 @@
 
 The state table is here and nowhere else. C is what lies there, R what RECORD says, B
 the base (adopted, else R), W the wanted bytes. In this order: nothing there → forget;
-an obstacle, or no R → refuse; C = W → keep; C = B or C = R → write; C is an output over
-B → write; C is an output over another base → refuse, an upgrade was cut short; else
-drifted → refuse. Only an output is ours to overwrite.
+an obstacle, or no R → refuse; C = W → keep; C = R and no patch is wanted → keep; C = B
+or C = R → write; C is an output over B → write; C is an output over another base →
+refuse, an upgrade was cut short; else drifted → refuse. Only an output is ours to
+overwrite.
 """
 
 from __future__ import annotations
@@ -264,6 +265,8 @@ def _applied_state(
     """Applied, or outdated, by the code: no table knows the bytes."""
     if applied.identity != (patch.id, patch.variant, patch.code):
         return PatchState.OUTDATED, "the patch has changed since it was applied"
+    if patch.id in subject.obsolete:
+        return PatchState.OUTDATED, "the cure is in the base itself"
     output = subject.own_output
     if output is not None and output.edit != edit:
         return PatchState.OUTDATED, "the codemods have changed since it was applied"
@@ -329,6 +332,9 @@ def step(subject: Subject, wanted: Bytes | None) -> Step:
             entry=wanted.digest if wanted.patches else None,
             patches=wanted.patches,
         )
+    if not subject.wanted and file.digest == file.recorded:
+        # Reinstalled over an adopted base: pristine bytes need no cure.
+        return Keep(subject=subject, entry=None)
     if wanted.content is None and wanted.digest not in subject.held:
         return Refuse(subject=subject, problem=_no_pristine(subject))
     return Write(

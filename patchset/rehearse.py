@@ -5,17 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from patchset.digest import of_bytes
 from patchset.errors import Problem
 from patchset.model import Choice, Digest, Patch, PatchState, Selection
 from patchset.rewrite import Folded, Refused
 from patchset.select import choose
-from patchset.wheel import Wheel
 
 Folding: TypeAlias = Callable[[bytes, Sequence[Patch], str], Folded | Refused]
 """Base, patches and path → what came of folding them."""
+
+
+class Release(Protocol):
+    """What is asked of a release: a wheel says it, and so may what fetches one late."""
+
+    @property
+    def name(self) -> str:
+        """The distribution's name."""
+
+    @property
+    def version(self) -> str:
+        """The distribution's version."""
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of one file, or None if there is none of that name."""
 
 
 class Verdict(str, Enum):
@@ -84,17 +98,17 @@ class Rehearsal:
 
 
 def rehearse(
-    wheels: Mapping[str, Wheel],
+    releases: Mapping[str, Release],
     patches: Sequence[Patch],
     *,
     selection: Selection,
     folding: Folding,
 ) -> Rehearsal:
-    """Select for these releases and fold in memory; `wheels` is keyed by package.
+    """Select for these releases and fold in memory; `releases` is keyed by package.
 
     `folding` is `rewrite.fold` with its `compiles`, or what remembers its results.
     """
-    versions = {name: wheel.version for name, wheel in wheels.items()}
+    versions = {name: one.version for name, one in releases.items()}
     choices = choose(patches, versions, selection)
     rows: dict[str, Row] = {}
     files: list[Rewritten] = []
@@ -103,11 +117,11 @@ def rehearse(
         if choice.wanted:
             by_target.setdefault(choice.patch.target, []).append(choice)
         else:
-            rows[choice.patch.id] = _unwanted(choice, wheels, folding)
+            rows[choice.patch.id] = _unwanted(choice, releases, folding)
     for path, wanted in sorted(by_target.items()):
         group = [choice.patch for choice in wanted]
-        wheel = wheels[group[0].package]
-        for row in _fold(path, group, wheel, folding, files):
+        release = releases[group[0].package]
+        for row in _fold(path, group, release, folding, files):
             rows[row.patch.id] = row
     return Rehearsal(
         rows=tuple(rows[name] for name in sorted(rows)), files=tuple(files)
@@ -117,13 +131,13 @@ def rehearse(
 def _fold(
     path: str,
     patches: Sequence[Patch],
-    wheel: Wheel,
+    release: Release,
     folding: Folding,
     files: list[Rewritten],
 ) -> Sequence[Row]:
-    base = wheel.read(path)
+    base = release.read(path)
     if base is None:
-        reason = f"{path}: no such file in {wheel.name} {wheel.version}"
+        reason = f"{path}: no such file in {release.name} {release.version}"
         return [Row(patch=p, verdict=Verdict.GONE, reason=reason) for p in patches]
     folded = folding(base, patches, path)
     if not isinstance(folded, Folded):
@@ -157,10 +171,10 @@ def _refused(patch: Patch, problems: Sequence[Problem]) -> Row:
     return Row(patch=patch, verdict=verdict, reason=own[0].message)
 
 
-def _unwanted(choice: Choice, wheels: Mapping[str, Wheel], folding: Folding) -> Row:
+def _unwanted(choice: Choice, releases: Mapping[str, Release], folding: Folding) -> Row:
     patch = choice.patch
     if choice.state is PatchState.UNTESTED:
-        (row,) = _fold(patch.target, [patch], wheels[patch.package], folding, [])
+        (row,) = _fold(patch.target, [patch], releases[patch.package], folding, [])
         verdict = {Verdict.APPLIES: Verdict.UNTESTED}.get(row.verdict, row.verdict)
         reason = row.reason or choice.reason
         return Row(patch=patch, verdict=verdict, reason=reason)

@@ -326,13 +326,13 @@ def _subjects(
 
 
 def _touched(state: State) -> set[str]:
-    outputs = {
+    named = {
         role.path
         for roles in state.roles.values()
         for role in roles
-        if isinstance(role, Output)
+        if isinstance(role, Output | Adopted)
     }
-    return outputs | set(state.ledger.files)
+    return named | set(state.ledger.files)
 
 
 def _matters(subject: Subject) -> bool:
@@ -342,6 +342,7 @@ def _matters(subject: Subject) -> bool:
         or subject.entry is not None
         or subject.interrupted
         or subject.file.digest in subject.outputs
+        or (subject.adopted is not None and subject.file.digest == subject.adopted)
     )
 
 

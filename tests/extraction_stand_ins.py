@@ -139,13 +139,8 @@ class Scheduler:
                 self.running += [request] if new else []
                 scheduled[request.request_id] = part
                 budget, held = budget - part, held + part
-        output = Output(
-            scheduled,
-            [self.requests[each] for each in scheduled],
-            self.finished,
-            preempted,
-        )
-        output.requests = [_as_sent(one) for one in output.requests]
+        sent = [dataclasses.replace(self.requests[each]) for each in scheduled]
+        output = Output(scheduled, sent, self.finished, preempted)
         for each, part in scheduled.items():
             self.requests[each].computed += part
         self.finished = set()
@@ -154,10 +149,6 @@ class Scheduler:
     def _waiting(self) -> list[Request]:
         waiting = [one for one in self.requests.values() if one not in self.running]
         return waiting[::-1] if self.newest_first else waiting
-
-
-def _as_sent(request: Request) -> Request:
-    return dataclasses.replace(request)
 
 
 class Layer:

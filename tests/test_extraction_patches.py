@@ -332,7 +332,7 @@ def test_without_it_the_work_cannot_be_done(
             return
     try:
         with started(pair, without=patch.id, **_circumstance(patch)) as generator:
-            _everyday_work(generator, pair)
+            _everyday_work(generator)
     except AssertionError as error:
         told = str(error)
         assert patch.silent or patch.defect == "speculators/prefix_caching", told
@@ -352,10 +352,9 @@ def _circumstance(patch: Patch) -> dict[str, Any]:
     }
 
 
-def _everyday_work(generator: Any, pair: tuple[str, str]) -> None:  # noqa: ANN401
+def _everyday_work(generator: Any) -> None:  # noqa: ANN401
     generator.layer_ids = generator.layer_ids[::-1]
     depths = list(OUTPUTS)[::-1]
     for asked in (prompts(70, 8, 90), prompts(*range(1, 41)), prompts(*[2000] * 5)):
         assert_own(generator.generate(asked), asked, depths)
         assert_nothing_left(generator)
-    del pair

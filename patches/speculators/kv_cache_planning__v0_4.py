@@ -21,6 +21,11 @@ SYMPTOMS = [
 ]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/353"
 TOUCHES = ["<module>"]
+CURES = [
+    "missing-name vllm.v1.core.* _get_kv_cache_groups_uniform_spec",
+    "missing-name vllm.v1.core.* get_kv_cache_config_from_groups",
+    "missing-name vllm.v1.core.* unify_hybrid_kv_cache_specs",
+]
 
 _OLD = """
 from vllm.v1.core.kv_cache_utils import (

@@ -18,6 +18,9 @@ FIXED_IN = {"speculators": "0.5.0"}
 SYMPTOMS = [r"got an unexpected keyword argument 'eos_token_id'"]
 UPSTREAM = "https://github.com/vllm-project/speculators/pull/353"
 TOUCHES = ["VllmHiddenStatesGenerator.generate"]
+CURES = [
+    "unexpected-keyword vllm.v1.request.Request eos_token_id",
+]
 
 _GENERATE = "VllmHiddenStatesGenerator.generate"
 # As in 0.3.0, and as in 0.4.0.

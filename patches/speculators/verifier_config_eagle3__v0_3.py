@@ -2,7 +2,8 @@
 
 Training an EAGLE-3 draft for Kimi-K2.5 stops when the draft model is made: the config
 of that checkpoint is Python code, and transformers wants to hear that it may run it.
-transformers 5.13.0 knows that config itself, so this patch is for older ones only.
+transformers 5.13.0 knows that config itself, so this patch is for older ones only. In
+0.3.0 two more obstacles come after it; this group has a patch for each.
 
 The checkpoint is trusted already where this comes up: vLLM ran its code to extract the
 hidden states. `scripts/train.py` of the repository makes the same call; it is not in

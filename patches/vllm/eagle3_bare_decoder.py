@@ -22,6 +22,9 @@ FIXED_IN = {"vllm": "0.16.0"}
 SYMPTOMS = [r"'DeepseekV2Model' object has no attribute 'model'"]
 NO_UPSTREAM = "no fix of the loader: 0.16.0 rewrote the model's wrapper instead"
 TOUCHES = ["SpecDecodeBaseProposer.load_model"]
+CURES = [
+    "protocol vllm.model_executor.models.deepseek_v2.DeepseekV2Model model",
+]
 
 _LOADER = "SpecDecodeBaseProposer.load_model"
 _SHARING = """

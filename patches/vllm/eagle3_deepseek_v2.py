@@ -40,7 +40,8 @@ TOUCHES = [
     "DeepseekV2Model.set_aux_hidden_state_layers",
 ]
 CURES = [
-    "protocol vllm.model_executor.models.deepseek_v2.* *",
+    "protocol vllm.model_executor.models.deepseek_v2.* SupportsEagle3",
+    "protocol vllm.model_executor.models.deepseek_v2.* aux_hidden_state_layers",
 ]
 
 _MODEL = "DeepseekV2Model"

@@ -24,6 +24,10 @@ SYMPTOMS = [
 ]
 UPSTREAM = "https://github.com/vllm-project/vllm/pull/36361"
 TOUCHES = ["SpeculativeConfig._verify_args"]
+CURES = [
+    "whitelist vllm.config.speculative.* kimi_k2",
+    "whitelist vllm.config.speculative.* deepseek_v3",
+]
 
 _CHECK = "SpeculativeConfig._verify_args"
 _LIST = "aux_hidden_states_supported"

@@ -26,6 +26,7 @@ _COMMANDS = {
     "doctor": "patchset.cli.foresight",
     "inspect": "patchset.cli.foresight",
     "explain": "patchset.cli.foresight",
+    "check": "patchset.cli.check",
 }
 """Command → module; a command that only hashes never imports what rewrites."""
 

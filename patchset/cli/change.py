@@ -21,7 +21,7 @@ from patchset.cli.options import (
 from patchset.cli.session import Session, guarded, note, show, show_errors
 from patchset.errors import Problem, UsageError
 from patchset.execute import Plan, carry_out, make_plan, remove_state
-from patchset.model import Choice, PatchState, Selection, Subject
+from patchset.model import Adopted, Choice, PatchState, Selection, Subject
 from patchset.select import is_named
 from patchset.signals import undisturbed
 from patchset.store import Store
@@ -151,13 +151,20 @@ def _unwanted(survey: Survey) -> Survey:
     subjects = tuple(
         replace(one, wanted=())
         for one in survey.subjects
-        if one.entry is not None or _is_ours(one) or one.interrupted
+        if one.entry is not None or one.interrupted or _is_known(survey, one)
     )
     return replace(survey, choices=choices, subjects=subjects)
 
 
-def _is_ours(subject: Subject) -> bool:
-    return subject.file.digest in subject.outputs
+def _is_known(survey: Survey, subject: Subject) -> bool:
+    """Whether we made what lies there, or the user made it the base."""
+    state, digest = survey.states.get(subject.file.site), subject.file.digest
+    if state is None or digest is None:
+        return False
+    return digest in subject.outputs or any(
+        isinstance(role, Adopted) and role.path == subject.file.path
+        for role in state.roles.get(digest, ())
+    )
 
 
 # --- output ----------------------------------------------------------------------

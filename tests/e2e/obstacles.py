@@ -16,6 +16,7 @@ Result = dict[str, Any]
 LONG = [2000, 2000, 2000, 2000, 2000, 300]  # more than one scheduling step holds
 SMALL = [5, 40, 17, 100]
 MIB = 1 << 20
+BRIEF = 210
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,15 +183,15 @@ def _look(
     if result["ok"]:
         return None
     for symptom in patch.symptoms:
-        if re.search(symptom, result["log"]):
-            return _brief(result)
+        if found := re.search(symptom, result["log"]):
+            return _brief(result["error"], result["message"] or found.group())
     return None
 
 
-def _brief(result: Result) -> str:
+def _brief(error: str, message: str) -> str:
     """Return an error in one short line, as the user reads it."""
-    text = re.sub(r"\s+", " ", f"{result['error']}: {result['message']}").strip()
-    return text if len(text) <= 150 else text[:150] + " …"
+    text = re.sub(r"[\s^]+", " ", f"{error}: {message}").strip()
+    return text if len(text) <= BRIEF else text[:BRIEF] + " …"
 
 
 def _selected(obstacles: Sequence[Obstacle], known: dict[str, Patch]) -> list[str]:

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from patchset.rehearse import WELL
+from tests.matrix.releases import TRANSFORMERS
 
 _HEAD = """\
 # What `patchset apply` does on every published pair
 
 Written by `make matrix` from the published wheels; do not edit. Each cell counts the
 patches that apply to that pair; **bold** where something is left to do by hand, `-`
-where nothing is needed.
+where nothing is needed. Tried beside transformers {transformers}, the last release that
+does not know Kimi-K2.5 itself.
 
 """
 
@@ -29,7 +31,12 @@ def render(matrix: Mapping[str, Any]) -> str:
     for vllm in matrix["vllm"]:
         row = [_cell(cells[vllm, name]) for name in columns]
         lines.append(f"| {vllm} | {' | '.join(row)} |")
-    return _HEAD + "\n".join(lines) + "\n" + _left_over(matrix["pairs"])
+    return (
+        _HEAD.format(transformers=TRANSFORMERS)
+        + "\n".join(lines)
+        + "\n"
+        + _left_over(matrix["pairs"])
+    )
 
 
 def _cell(pair: Mapping[str, Any]) -> str:

@@ -13,8 +13,7 @@ from patchset.model import Digest, Patch, Selection
 from patchset.plan import recipe
 from patchset.rehearse import Rehearsal, rehearse
 from patchset.rewrite import Folded, Refused, fold
-from patchset.wheel import Wheel
-from tests.matrix.releases import wheel_of
+from tests.matrix.releases import TRANSFORMERS, Published
 
 
 @dataclass
@@ -39,26 +38,29 @@ class Trials:
         self, versions: Mapping[str, str]
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The row of the matrix and the golden rows of one pair."""
-        wheels = {name: wheel_of(name, version) for name, version in versions.items()}
-        plain = self.rehearse(wheels, Selection())
-        opted = self.rehearse(wheels, Selection(plus=self._opt_in()))
+        there = {**versions, "transformers": TRANSFORMERS}
+        releases = {name: Published(name, one) for name, one in there.items()}
+        plain = self.rehearse(releases, Selection())
+        opted = self.rehearse(releases, Selection(plus=self._opt_in()))
         verdicts = {row.patch.id: row.verdict.value for row in plain.rows}
         row = {**versions, "ok": plain.is_well, "verdicts": verdicts}
-        golden = self.golden(plain, wheels) + self.golden(opted, wheels)
+        golden = [*self.golden(plain, versions), *self.golden(opted, versions)]
         return row, golden
 
-    def rehearse(self, wheels: Mapping[str, Wheel], selection: Selection) -> Rehearsal:
-        """What `apply` would do with these wheels."""
-        return rehearse(wheels, self.patches, selection=selection, folding=self._fold)
+    def rehearse(
+        self, releases: Mapping[str, Published], selection: Selection
+    ) -> Rehearsal:
+        """What `apply` would do with these releases."""
+        return rehearse(releases, self.patches, selection=selection, folding=self._fold)
 
     def golden(
-        self, rehearsal: Rehearsal, wheels: Mapping[str, Wheel]
+        self, rehearsal: Rehearsal, versions: Mapping[str, str]
     ) -> list[dict[str, Any]]:
         """The rows by which the same bytes are recognised without any codemod."""
         return [
             {
                 "package": file.package,
-                "version": wheels[file.package].version,
+                "version": versions[file.package],
                 "path": file.path,
                 "pristine": file.pristine,
                 "patches": sorted(patch.id for patch in file.patches),
