@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ import libcst as cst
 
 from patchset.definitions import changed_definitions
 from patchset.errors import Mismatch, Problem
+from patchset.limits import TooLongError, time_limit
 from patchset.model import Patch
 from patchset.nesting import DEEPEST, is_deep
 
@@ -172,7 +173,7 @@ def _load(patch: Patch) -> _Loaded:
         code = compile(patch.source, patch.origin, "exec", dont_inherit=True)
         with _quiet():
             exec(code, namespace)  # noqa: S102 - a patch is code, that is its point
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, TooLongError) as error:
         raise _broken(patch, "loading it", error) from error
     rewrite, fixed = namespace.get("rewrite"), namespace.get("fixed")
     if not callable(rewrite) or not callable(fixed):
@@ -245,7 +246,7 @@ def _call(loaded: _Loaded, module: cst.Module) -> cst.Module:
             new = loaded.rewrite(module)
     except Mismatch as error:
         raise _moved(patch, error) from error
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, TooLongError) as error:
         raise _broken(patch, "rewrite", error) from error
     if not isinstance(new, cst.Module):
         found = f"rewrite returned {type(new).__name__}, not a module"
@@ -259,7 +260,7 @@ def _ask(loaded: _Loaded, module: cst.Module) -> bool:
             answer = loaded.fixed(module)
     except Mismatch as error:
         raise _moved(loaded.patch, error) from error
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, TooLongError) as error:
         raise _broken(loaded.patch, "fixed", error) from error
     if not isinstance(answer, bool):
         found = f"fixed returned {type(answer).__name__}, not a bool"
@@ -267,9 +268,14 @@ def _ask(loaded: _Loaded, module: cst.Module) -> bool:
     return answer
 
 
-def _quiet() -> contextlib.AbstractContextManager[object]:
-    """What a patch prints goes to standard error: standard output is a document."""
-    return contextlib.redirect_stdout(sys.stderr)
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What a patch prints goes to standard error: standard output is a document.
+
+    And it ends: a patch that loops is a patch that failed.
+    """
+    with contextlib.redirect_stdout(sys.stderr), time_limit():
+        yield
 
 
 def _moved(patch: Patch, error: Mismatch) -> _Refusal:

@@ -264,23 +264,39 @@ def _kept(
             for role in roles:
                 if not isinstance(role, PatchText) or digest not in texts:
                     continue
-                name, _, rest = role.id.rpartition(":")
+                name = role.id.rpartition(":")[0]
                 if (name or None) in given:
                     continue
                 content = Store(Path(site)).read_object(digest)
                 if content is None:
                     continue
-                package, _, defect = rest.partition("/")
-                stem = f"{defect}__{role.variant}" if role.variant else defect
-                found[(role.id, role.variant)] = parse_patch(
-                    content.decode("utf-8"),
-                    package=package,
-                    stem=stem,
-                    catalogue=name,
-                    origin=str(Path(site, ".patchset", "objects", digest[7:])),
-                    checked=role.checked,
-                )
+                origin = str(Path(site, ".patchset", "objects", digest[7:]))
+                found[(role.id, role.variant)] = _kept_patch(role, content, origin)
     return tuple(found[key] for key in sorted(found, key=lambda k: (k[0], k[1] or "")))
+
+
+def _kept_patch(role: PatchText, content: bytes, origin: str) -> Patch:
+    catalogue, _, rest = role.id.rpartition(":")
+    package, _, defect = rest.partition("/")
+    try:
+        return parse_patch(
+            content.decode("utf-8"),
+            package=package,
+            stem=f"{defect}__{role.variant}" if role.variant else defect,
+            catalogue=catalogue,
+            origin=origin,
+            checked=role.checked,
+        )
+    except (UnicodeDecodeError, UsageError) as error:
+        raise PatchsetError(
+            Problem(
+                kind="corrupt-state",
+                message=f"{origin}: the kept text of {role.id} cannot be read: {error}",
+                hint="patchset --patches DIR status, with its catalogue",
+                path=origin,
+                patch=role.id,
+            )
+        ) from error
 
 
 def _applied_texts(state: State) -> set[Digest]:

@@ -15,7 +15,7 @@ from patchset.after import next_ledgers
 from patchset.cli.options import check_names, json_option
 from patchset.cli.session import Session, guarded, note, show
 from patchset.errors import PatchsetError, UsageError
-from patchset.execute import Plan, make_plan, read_base
+from patchset.execute import Plan, make_plan
 from patchset.model import Patch, Selection, Subject
 from patchset.plan import Write
 from patchset.store import Store
@@ -65,7 +65,10 @@ def show_command(session: Session, *, name: str) -> int:
             check_names(survey, [name])
         raise UsageError(documents.unknown_patch(name, [one.id for one in every]))
     for one in found:
-        show(report.patch(one, row, _diff_of(session, one)))
+        diff = _diff_of(survey, one)
+        show(report.patch(one, row, diff))
+        if not diff:
+            note(f"its diff: {session.prefix}diff {one.id}")
     return 0
 
 
@@ -145,29 +148,16 @@ def _has(subject: Subject, names: Sequence[str], survey: Survey) -> bool:
     return bool((ids | groups) & set(names))
 
 
-def _diff_of(session: Session, patch: Patch) -> str:
-    """The diff of one patch alone: of the installed file, else of its example."""
-    try:
-        selection = Selection(only=(patch.id,), plus=(patch.id,))
-        survey = session.take(selection=selection)
-        for subject in survey.subjects:
-            if subject.file.path == patch.target and subject.effective:
-                return _alone(session, subject, patch)
-    except PatchsetError:
-        pass
-    return _example(patch)
-
-
-def _alone(session: Session, subject: Subject, patch: Patch) -> str:
-    from patchset.rewrite import Folded, fold  # noqa: PLC0415 - imports libcst
-
-    base = read_base(subject)
-    if base is not None:
-        compiles = session.interpreter.compiles
-        folded = fold(base, [patch], path=patch.target, compiles=compiles)
-        if isinstance(folded, Folded):
-            diff = diffs.unified(patch.target, base, folded.content)
-            return diff.decode("utf-8", "replace")
+def _diff_of(survey: Survey | None, patch: Patch) -> str:
+    """The diff of one patch, without running it: as it was applied, or its example."""
+    for subject in survey.subjects if survey is not None else ():
+        output = subject.own_output
+        if output is not None and [one.id for one in output.patches] == [patch.id]:
+            base = Store(Path(subject.file.site)).read_object(output.base)
+            if base is not None:
+                after = subject.file.content or b""
+                diff = diffs.unified(subject.file.path, base, after)
+                return diff.decode("utf-8", "replace")
     return _example(patch)
 
 
