@@ -24,8 +24,8 @@ from patchset.model import (
 SCHEMA = 1
 """Raised when an older patchset could no longer read what a newer one writes."""
 
-_LARGEST_ID = (1 << 32) - 2
-"""Of users and groups; the next one means "leave it"."""
+_LARGEST = (1 << 32) - 2
+"""Of the numbers of users and groups; the next one means "leave it"."""
 _Value = TypeVar("_Value")
 
 
@@ -172,9 +172,9 @@ def _parse_role(row: object) -> Role:
     path = safe_path(_member(row, "path", str))
     if kind == "pristine":
         attributes = Attributes(
-            mode=_number(row, "mode", 0o7777),
-            uid=_number(row, "uid", _LARGEST_ID),
-            gid=_number(row, "gid", _LARGEST_ID),
+            mode=_number(row, "mode"),
+            uid=_number(row, "uid"),
+            gid=_number(row, "gid"),
             link=_optional(row, "link"),
         )
         return Pristine(path=path, attributes=attributes)
@@ -228,10 +228,10 @@ def _member(data: Mapping[str, Any], key: str, kind: type[_Value]) -> _Value:
     return value
 
 
-def _number(data: Mapping[str, Any], key: str, largest: int) -> int:
+def _number(data: Mapping[str, Any], key: str) -> int:
     value = _member(data, key, int)
-    if not 0 <= value <= largest:
-        raise FormatError(f"{key}: found {value}, wanted 0 to {largest}")
+    if not 0 <= value <= _LARGEST:
+        raise FormatError(f"{key}: found {value}, wanted 0 to {_LARGEST}")
     return value
 
 

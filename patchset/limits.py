@@ -7,15 +7,13 @@ import signal
 import threading
 from collections.abc import Iterator
 
+from patchset.errors import TooLongError
+
 LIMIT = 120.0
 """Seconds for one call; the slowest of ours takes one, on the largest file of vLLM."""
 
 _AGAIN = 1.0
 """Seconds after which code that caught the first interruption gets the next."""
-
-
-class TooLongError(BaseException):
-    """Code did not end in time; no `except Exception` of its own catches this."""
 
 
 @contextlib.contextmanager

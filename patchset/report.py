@@ -109,7 +109,7 @@ def patch(one: Patch, row: PatchRow | None, diff: str) -> RenderableType:
     facts.add_row("upstream", one.upstream or f"none: {one.no_upstream}")
     name = one.id if one.variant is None else f"{one.id} ({one.variant})"
     parts: list[RenderableType] = [Text(name, "bold"), Text(one.title), facts]
-    parts.append(Padding(Text(one.description), (1, 0)))
+    parts.append(Padding(Text(one.description), (1, 0), expand=False))
     if diff:
         parts.append(coloured(diff))
     return Group(*parts)

@@ -269,7 +269,7 @@ def _kept(
                     continue
                 content = Store(Path(site)).read_object(digest)
                 if content is None:
-                    continue
+                    raise PatchsetError(_torn_text(site, digest, role))
                 origin = str(Path(site, ".patchset", "objects", digest[7:]))
                 found[(role.id, role.variant)] = _kept_patch(role, content, origin)
     return tuple(found[key] for key in sorted(found, key=lambda k: (k[0], k[1] or "")))
@@ -297,6 +297,19 @@ def _kept_patch(role: PatchText, content: bytes, origin: str) -> Patch:
                 patch=role.id,
             )
         ) from error
+
+
+def _torn_text(site: str, digest: Digest, role: PatchText) -> Problem:
+    """Without its text, an applied patch would look as if nobody declared it."""
+    path = Path(site, ".patchset", "objects", digest[7:])
+    return Problem(
+        kind="corrupt-state",
+        message=f"{path}: found other bytes than the text of {role.id} that is "
+        "applied here",
+        hint=f"patchset --patches DIR apply, with the catalogue of {role.id}",
+        path=str(path),
+        patch=role.id,
+    )
 
 
 def _applied_texts(state: State) -> set[Digest]:

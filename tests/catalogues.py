@@ -21,6 +21,8 @@ SYMPTOMS = ["b is 1"]
 NO_UPSTREAM = "a patch for tests"
 TOUCHES = ["<module>"]
 OPT_IN = {opt_in}
+BEFORE = "{before}\\n"
+AFTER = "{after}\\n"
 
 
 def rewrite(module: cst.Module) -> cst.Module:

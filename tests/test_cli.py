@@ -400,3 +400,34 @@ def test_exit_codes_depend_on_the_state_alone(
 ) -> None:
     arguments = ("--patches", str(folder), "status")
     assert pkg.run_process(*arguments, **{variable: "1"}).code == 1
+
+
+def test_diff_of_one_patch_is_of_the_base_whatever_is_applied(
+    pkg: Environment, folder: Path
+) -> None:
+    write_patch(folder, "other", target="pkg/n.py", needs={"pkg": ">=1,<2"})
+    before = run(pkg, folder, "diff", "team:pkg/number")
+    assert before.code == 0
+    assert "+b = 2" in before.out
+    assert "pkg/n.py" not in before.out
+    run(pkg, folder, "apply")
+    assert run(pkg, folder, "diff", "team:pkg/number").out == before.out
+    assert run(pkg, folder, "diff").out == ""
+
+
+def test_diff_remembers_what_it_found_obsolete(
+    environment: Environment, folder: Path
+) -> None:
+    install(environment.site, "pkg", "1.0", {**FILES, "pkg/m.py": b"b = 2\n"})
+    assert run(environment, folder, "status").code == 1
+    result = run(environment, folder, "diff")
+    assert "obsolete: team:pkg/number" in result.err
+    assert run(environment, folder, "status").code == 0
+
+
+def test_to_show_a_patch_runs_nothing_of_it(pkg: Environment, folder: Path) -> None:
+    path = folder / "pkg" / "number.py"
+    path.write_text(path.read_text() + "\nraise SystemExit('ran')\n")
+    for command in (["show", "team:pkg/number"], ["list"], ["status"]):
+        assert "ran" not in run(pkg, folder, *command).err
+    assert run(pkg, folder, "apply").code == 3

@@ -55,7 +55,7 @@ DECLARED: dict[str, tuple[Patch, ...]] = {
 VERSIONS = {"R1": "1.0", "R2": "2.0"}
 STOPS = ("saved", "renamed", "recorded")
 """Where a run is killed: before its first rename, before the ledger, before the end."""
-DEPTH = 3
+DEPTH = 5
 
 
 @dataclass(frozen=True)

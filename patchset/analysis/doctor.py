@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchset.analysis.bind import Binder
 from patchset.analysis.findings import Cure, Finding, with_cures
 from patchset.analysis.modules import Program, module_name
-from patchset.analysis.scope import Import
 from patchset.analysis.source import Source, python_files
 from patchset.analysis.uses import Uses
 from patchset.analysis.values import Values
@@ -75,8 +74,9 @@ def diagnose(
 def relevant(program: Program, client: str, library: str) -> list[str]:
     """Return the modules of the client that use the library, in the order of paths.
 
-    Those that import it, and those that get a name of the library, or a class built
-    on it, through them: read off the text first, so that nothing else is parsed.
+    Those that import it, and those that get from them a name of the library, a class,
+    or what is built on one: told by the words in their texts, so that nothing else is
+    parsed.
     """
     source = program.packages[client]
     asks = re.compile(
@@ -84,35 +84,42 @@ def relevant(program: Program, client: str, library: str) -> list[str]:
     )
     texts = {path: source.read(path) or b"" for path in python_files(source, client)}
     chosen = {path for path, text in texts.items() if asks.search(text)}
-    pending = sorted(chosen)
+    words: dict[str, frozenset[bytes]] = {}
+    pending = [(path, _handed_on(texts[path], library)) for path in sorted(chosen)]
     while pending:
-        path = pending.pop()
-        passed = passed_on(program, module_name(path), library)
-        if not passed:
-            continue
+        path, names = pending.pop()
         last = module_name(path).rpartition(".")[2].encode()
-        words = re.compile(
-            rb"\b(?:" + b"|".join(n.encode() for n in sorted(passed)) + rb")\b"
-        )
-        for other, text in texts.items():
-            if other not in chosen and last in text and words.search(text):
+        for other in texts.keys() - chosen:
+            if other not in words:
+                words[other] = frozenset(_WORD.findall(texts[other]))
+            shared = names & words[other] if last in words[other] else frozenset()
+            if shared:
                 chosen.add(other)
-                pending.append(other)
+                pending.append((other, _built_on(texts[other], shared)))
     return [module_name(path) for path in sorted(chosen)]
 
 
-def passed_on(program: Program, name: str, library: str) -> Iterable[str]:
-    """Return the names through which a module of a client hands on the library."""
-    module = program.module(name)
-    if module is None:
-        return ()
-    found: set[str] = set()
-    for local, bindings in module.scope.every.items():
-        for each in bindings:
-            if isinstance(each.bound, Import):
-                full = module.absolute(each.bound.module, each.bound.level)
-                if full.partition(".")[0] == library:
-                    found.add(local)
-    for local in re.findall(r"^class\s+(\w+)", module.text, re.MULTILINE):
-        found.add(local)
-    return found
+_WORD = re.compile(rb"\w+")
+_CLASS = re.compile(rb"^class\s+(\w+)(?:\(([^)]*)\))?", re.MULTILINE)
+_IMPORTED = re.compile(
+    rb"^\s*from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE
+)
+
+
+def _handed_on(text: bytes, library: str) -> frozenset[bytes]:
+    """Return what a module that imports the library may hand on: its names, classes."""
+    names = {name for name, _ in _CLASS.findall(text)}
+    for module, what in _IMPORTED.findall(text):
+        if module.partition(b".")[0] == library.encode():
+            names.update(_WORD.findall(what))
+    return frozenset(names - {b"as", b"import"})
+
+
+def _built_on(text: bytes, names: frozenset[bytes]) -> frozenset[bytes]:
+    """Return what a module hands on of these names: themselves, and subclasses."""
+    built = {
+        name
+        for name, bases in _CLASS.findall(text)
+        if names & set(_WORD.findall(bases))
+    }
+    return names | built

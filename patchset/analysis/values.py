@@ -48,6 +48,7 @@ class Values:
     members: Members = field(init=False)
     _frames: dict[str, Frame] = field(default_factory=dict)
     _methods: dict[int, Frame] = field(default_factory=dict)
+    _inferred: dict[tuple[ast.expr, Frame], list[Thing]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.members = Members(values=self)
@@ -94,15 +95,22 @@ class Values:
 
     # --- expressions -------------------------------------------------------------
 
-    def infer(  # noqa: C901 - one line a kind of expression
-        self, node: ast.expr, frame: Frame, depth: int = 0
-    ) -> list[Thing]:
+    def infer(self, node: ast.expr, frame: Frame, depth: int = 0) -> list[Thing]:
         """Return what the expression may be, one thing for each alternative.
 
         The value None is no alternative: nothing is asked of it.
         """
         if depth > DEPTH:
             return [NOTHING]
+        key = (node, frame)
+        if key not in self._inferred:
+            self._inferred[key] = [NOTHING]  # for a value that is made of itself
+            self._inferred[key] = self._infer(node, frame, depth)
+        return self._inferred[key]
+
+    def _infer(  # noqa: C901 - one line a kind of expression
+        self, node: ast.expr, frame: Frame, depth: int
+    ) -> list[Thing]:
         if isinstance(node, ast.Name | ast.Attribute) and self._is_narrowed(
             node, frame
         ):
@@ -145,6 +153,8 @@ class Values:
 
     def name(self, name: str, frame: Frame, depth: int = 0) -> list[Thing]:
         """Return what a name is in a frame."""
+        if depth > DEPTH:
+            return [NOTHING]
         inside: Frame | None = frame
         while inside is not None:
             if name in inside.opaque:
@@ -179,7 +189,7 @@ class Values:
             annotation = frame.parameters[name]
             if annotation is None:
                 return [NOTHING]
-            found += self._annotated(annotation, frame)
+            found += self._annotated(annotation, frame.outer or frame, depth)
         for each in bindings:
             found += self._binding(each, frame, depth)
         there = [each for each in found if not isinstance(each.target, Missing)]
@@ -201,16 +211,16 @@ class Values:
                     exact = self.infer(value, frame, depth)
                     if exact and all(each != NOTHING for each in exact):
                         return exact
-                return self._annotated(annotation, frame)
+                return self._annotated(annotation, frame, depth)
             case Value(value=ast.expr() as value):
                 return self.infer(value, frame, depth)
             case _:
                 return [NOTHING]
 
-    def _annotated(self, annotation: ast.expr, frame: Frame) -> list[Thing]:
+    def _annotated(self, annotation: ast.expr, frame: Frame, depth: int) -> list[Thing]:
         # With the symbols that this frame uses, where the annotation is a plain name.
         if isinstance(annotation, ast.Name):
-            found = self.name(annotation.id, frame, DEPTH - 4)
+            found = self.name(annotation.id, frame, depth + 1)
             if all(isinstance(t.target, ClassRef) and not t.instance for t in found):
                 return [each.as_instance(declared=True) for each in found]
         return self.annotations.read(frame.module, annotation)
@@ -294,7 +304,7 @@ class Values:
             case External(dotted=dotted) if dotted in SAME and node.args:
                 return self.infer(node.args[0], frame, depth)
             case External(dotted="typing.cast") if node.args:
-                return self._annotated(node.args[0], frame)
+                return self._annotated(node.args[0], frame, depth)
             case _:
                 return [NOTHING]
 

@@ -15,7 +15,7 @@ from patchset.after import next_ledgers
 from patchset.cli.options import check_names, json_option
 from patchset.cli.session import Session, guarded, note, show
 from patchset.errors import PatchsetError, UsageError
-from patchset.execute import Plan, make_plan
+from patchset.execute import Plan, make_plan, read_base
 from patchset.model import Patch, Selection, Subject
 from patchset.plan import Write
 from patchset.store import Store
@@ -30,13 +30,17 @@ from patchset.survey import Survey
 def diff_command(
     session: Session, *, names: tuple[str, ...], applied: bool, as_json: bool
 ) -> int:
-    """The unified diff that apply would make, or has made."""
+    """The unified diff that apply would make, or has made.
+
+    With names: what these patches change in the base, whatever else is applied;
+    with --applied: all that was changed in the files that have them.
+    """
     with session.lock(exclusive=False):
         survey = session.take()
         check_names(survey, names)
         if names and not applied:
             plus = tuple(sorted({*survey.selection.plus, *names}))
-            survey = session.take(selection=Selection(only=names, plus=plus))
+            survey = _at_base(session.take(selection=Selection(only=names, plus=plus)))
         session.introduce(survey)
         pairs = _applied(survey, names) if applied else _planned(survey)
     if as_json:
@@ -50,7 +54,10 @@ def diff_command(
 @click.argument("name", metavar="ID")
 @guarded
 def show_command(session: Session, *, name: str) -> int:
-    """One patch: symptom, cause, versions, upstream link, when to drop it, its diff."""
+    """One patch: symptom, cause, versions, upstream link, when to drop it, its diff.
+
+    The diff is of the patch's own example; `patchset diff ID` shows the file's.
+    """
     from patchset import report  # noqa: PLC0415 - people are spoken to
 
     survey = _survey_or_none(session)
@@ -65,10 +72,7 @@ def show_command(session: Session, *, name: str) -> int:
             check_names(survey, [name])
         raise UsageError(documents.unknown_patch(name, [one.id for one in every]))
     for one in found:
-        diff = _diff_of(survey, one)
-        show(report.patch(one, row, diff))
-        if not diff:
-            note(f"its diff: {session.prefix}diff {one.id}")
+        show(report.patch(one, row, _example(one)))
     return 0
 
 
@@ -116,17 +120,26 @@ def _planned(survey: Survey) -> list[tuple[str, bytes, bytes]]:
 
 
 def _remember(survey: Survey, plan: Plan) -> None:
-    """Keep what was found obsolete, where there is a ledger that can be written."""
+    """Keep what was found obsolete, where it can be kept: `status` runs no codemod."""
     if not plan.obsolete:
         return
     for site, ledger in next_ledgers(survey, plan).items():
-        state = survey.states.get(site)
-        if state is None or not state.exists:
-            continue
+        old = survey.states[site].ledger
         with contextlib.suppress(OSError):
-            Store(Path(site)).write_ledger(
-                replace(state.ledger, obsolete=ledger.obsolete)
-            )
+            Store(Path(site)).write_ledger(replace(old, obsolete=ledger.obsolete))
+
+
+def _at_base(survey: Survey) -> Survey:
+    """The survey as if nothing were applied, where the base is there to look at."""
+    return replace(survey, subjects=tuple(map(_with_base, survey.subjects)))
+
+
+def _with_base(subject: Subject) -> Subject:
+    base = read_base(subject)
+    if base is None:
+        return subject
+    file = replace(subject.file, content=base, digest=subject.base)
+    return replace(subject, file=file)
 
 
 def _applied(survey: Survey, names: Sequence[str]) -> list[tuple[str, bytes, bytes]]:
@@ -148,20 +161,8 @@ def _has(subject: Subject, names: Sequence[str], survey: Survey) -> bool:
     return bool((ids | groups) & set(names))
 
 
-def _diff_of(survey: Survey | None, patch: Patch) -> str:
-    """The diff of one patch, without running it: as it was applied, or its example."""
-    for subject in survey.subjects if survey is not None else ():
-        output = subject.own_output
-        if output is not None and [one.id for one in output.patches] == [patch.id]:
-            base = Store(Path(subject.file.site)).read_object(output.base)
-            if base is not None:
-                after = subject.file.content or b""
-                diff = diffs.unified(subject.file.path, base, after)
-                return diff.decode("utf-8", "replace")
-    return _example(patch)
-
-
 def _example(patch: Patch) -> str:
+    """The diff of the patch's own example: to show a patch runs nothing of it."""
     if patch.example is None:
         return ""
     before, after = (text.encode() for text in patch.example)
