@@ -135,18 +135,21 @@ def take(
     assume: Mapping[str, str] | None = None,
     ignore_adopted: bool = False,
     allow_nothing: bool = False,
+    only_files: bool = False,
 ) -> Survey:
     """Look at an environment; `selection` and `assume` are what the user says now.
 
     `ignore_adopted` makes RECORD's bytes the base again, whatever was adopted;
-    `allow_nothing` accepts an environment without anything for us.
+    `allow_nothing` accepts an environment without anything for us; `only_files` does
+    without the kept texts of patches, where they are not to be run again anyway.
 
     Raises PatchsetError where none of the packages is installed and we keep nothing,
     where the state cannot be read, and for paths to adopt that are not drifted.
     """
     states = {site.path: Store(Path(site.path)).read() for site in _own(interpreter)}
     chosen = selection if selection is not None else _stored_selection(states)
-    patches = (*(p for c in catalogues for p in c.patches), *_kept(states, catalogues))
+    kept = () if only_files else _kept(states, catalogues)
+    patches = (*(p for c in catalogues for p in c.patches), *kept)
     packages = {name for one in patches for n in one.needs for name in n}
     packages |= {one.package for one in patches}
     packages |= {_package_of(path) for one in states.values() for path in _touched(one)}

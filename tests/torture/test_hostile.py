@@ -427,6 +427,17 @@ def test_an_object_that_is_not_what_its_name_says(
     assert applied.path("pkg/m.py").read_bytes() == FILES["pkg/m.py"]
 
 
+def test_everything_can_be_put_back_without_the_texts_of_the_patches(
+    applied: Environment, folder: Path
+) -> None:
+    _object(applied, (folder / "pkg/number_m.py").read_bytes()).write_bytes(b"gone")
+    assert applied.run("status", "--json").code == 3
+    done = applied.run("revert")
+    assert done.code == 0, done.err
+    assert applied.path("pkg/m.py").read_bytes() == FILES["pkg/m.py"]
+    assert not applied.path(".patchset").exists()
+
+
 def test_a_damaged_output_is_made_again(applied: Environment, folder: Path) -> None:
     """Reinstalled, and the object that would have been used is damaged."""
     applied.edit("pkg/m.py", FILES["pkg/m.py"])
