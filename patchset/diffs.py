@@ -17,11 +17,16 @@ def unified(path: str, before: bytes, after: bytes) -> bytes:
         difflib.unified_diff,
         _lines(before),
         _lines(after),
-        f"a/{path}".encode(),
-        f"b/{path}".encode(),
+        _name(f"a/{path}"),
+        _name(f"b/{path}"),
         lineterm=b"\n",
     )
     return b"".join(_marked(lines))
+
+
+def _name(path: str) -> bytes:
+    """A tab ends a name that has spaces, as in the diffs of GNU and of git."""
+    return (path + "\t" * (" " in path)).encode()
 
 
 def _lines(content: bytes) -> list[bytes]:

@@ -26,15 +26,13 @@ def is_deep(content: bytes) -> bool:
         depth += len(node.values) if isinstance(node, ast.BoolOp) else 1
         if depth > DEEPEST:
             return True
-        if not _is_short(node):
+        if _room(node) > DEEPEST - depth:
             pending += [(child, depth) for child in ast.iter_child_nodes(node)]
     return False
 
 
-def _is_short(node: ast.AST) -> bool:
-    """Whether its text has no room for a deep tree: most expressions have not."""
-    return (
-        isinstance(node, ast.expr)
-        and node.lineno == node.end_lineno
-        and (node.end_col_offset or 0) - node.col_offset < DEEPEST
-    )
+def _room(node: ast.AST) -> int:
+    """How deep the tree below may be at most: a level takes a character or more."""
+    if isinstance(node, ast.expr) and node.lineno == node.end_lineno:
+        return (node.end_col_offset or 0) - node.col_offset
+    return DEEPEST

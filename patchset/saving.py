@@ -31,6 +31,8 @@ def save(
         _save_adopted(store, survey, subject)
         if isinstance(decided, Write) and decided.forced:
             store.save_aside(subject.file.path, subject.file.content or b"")
+        for digest in ended_adoptions(survey, subject):
+            store.save_aside(subject.file.path, store.read_object(digest) or b"")
         if isinstance(decided, Write):
             _save_base(store, subject)
         if not isinstance(decided, Write) or not decided.patches:
@@ -49,12 +51,37 @@ def save(
             _heal(survey, decided)
 
 
+def ended_adoptions(survey: Survey, subject: Subject) -> tuple[Digest, ...]:
+    """What the user had adopted as the base, where a forced run makes it base no more.
+
+    Nobody else may have those bytes: like all that force replaces, they are saved.
+    """
+    state = survey.states.get(subject.file.site)
+    if state is None or subject.adopted is not None:
+        return ()
+    adopted = _adopted(subject)
+    return tuple(digest for digest, roles in state.roles.items() if adopted in roles)
+
+
+def end_adoptions(survey: Survey, steps: Sequence[Step]) -> None:
+    """RECORD's bytes are the base again, now that they lie there."""
+    for decided in steps:
+        if ended_adoptions(survey, decided.subject):
+            store = Store(Path(decided.subject.file.site))
+            store.disown(_adopted(decided.subject))
+
+
+def _adopted(subject: Subject) -> Adopted:
+    file = subject.file
+    return Adopted(path=file.path, recorded=file.recorded or Digest(""))
+
+
 def _save_adopted(store: Store, survey: Survey, subject: Subject) -> None:
     file = subject.file
     if subject.adopted is None or file.digest != subject.adopted:
         return
     state = survey.states.get(file.site)
-    adopted = Adopted(path=file.path, recorded=file.recorded or Digest(""))
+    adopted = _adopted(subject)
     if state is None or adopted not in state.roles.get(subject.adopted, ()):
         store.adopt(file.content or b"", adopted)
 

@@ -148,9 +148,13 @@ class Store:
     def adopt(self, content: bytes, adopted: Adopted) -> None:
         """Keep bytes as the base of a path; what was adopted before is base no more."""
         digest = self.write_object(content, adopted)
+        self.disown(adopted, besides=digest)
+
+    def disown(self, adopted: Adopted, *, besides: Digest | None = None) -> None:
+        """Make bytes that were adopted a base no more, save those of one digest."""
         for path in sorted((self.root / "objects").glob("*.json")):
             roles = self._parse(path, text_of.parse_roles)
-            if adopted in roles and path != self._object(digest).with_suffix(".json"):
+            if adopted in roles and f"sha256:{path.stem}" != besides:
                 kept = [one for one in roles if one != adopted]
                 self._write_own(path, text_of.dump_roles(kept).encode())
 
@@ -239,16 +243,15 @@ class Store:
 
     def save_aside(self, path: str, content: bytes) -> Path:
         """Keep bytes that a forced run replaces where no command of ours looks."""
-        target = self.saved_path(path, content)
+        target = self.saved_path(path, of_bytes(content))
         make_directory(target.parent, like=self.site)
         if not target.exists():
             self._write_own(target, content)
         return target
 
-    def saved_path(self, path: str, content: bytes) -> Path:
+    def saved_path(self, path: str, digest: Digest) -> Path:
         """Where `save_aside` keeps these bytes of that file."""
-        digest = of_bytes(content).removeprefix("sha256:")
-        return self.site / SAVED / f"{path}.{digest}"
+        return self.site / SAVED / f"{path}.{digest.removeprefix('sha256:')}"
 
     def _object(self, digest: Digest) -> Path:
         return self.root / "objects" / digest.removeprefix("sha256:")

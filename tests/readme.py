@@ -37,7 +37,7 @@ def _commands() -> str:
         command = cli.get_command(context, name)
         if command is None:
             raise ValueError(f"{name} is listed, and is no command")
-        usage = " ".join(_usage(command))
+        usage = "".join(_usage(command))
         rows.append(f"| `{name}{usage}` | {command.get_short_help_str(200)} |")
     return "\n".join(["| command | what it does |", "| --- | --- |", *rows])
 

@@ -2,10 +2,11 @@
 
 When `generate()` of the hidden states generator ends with an exception (a prompt that
 holds no token, a worker that runs out of memory), the requests that it had added stay
-in the scheduler. The next call computes them too, before its own, and speculators 0.3.0
-cuts its states from rows that belong to them: wrong states, and no error. A call that
-ends well leaves something behind as well: nobody tells the workers that its last
-requests are over, so every worker keeps the prompts of every call for good.
+in the scheduler. Those that were computed keep their places and their part of the KV
+cache for good. Those that were not are computed by the next call, before its own, and
+speculators 0.3.0 cuts its states from rows that belong to them: wrong states, and no
+error. A call that ends well leaves something behind as well: nobody tells the workers
+that its last requests are over, so every worker keeps the prompts of every call.
 
 The fix ends each call, however it ends, by taking all its requests out of the
 scheduler, completing a step that was cut short, telling the workers which requests are

@@ -21,7 +21,8 @@ from patchset.cli.options import (
 from patchset.cli.session import Session, guarded, note, show, show_errors
 from patchset.errors import Problem, UsageError
 from patchset.execute import Plan, carry_out, make_plan, remove_state
-from patchset.model import Adopted, Choice, PatchState, Selection, Subject
+from patchset.model import Adopted, Choice, Digest, PatchState, Selection, Subject
+from patchset.saving import end_adoptions, ended_adoptions
 from patchset.select import is_named
 from patchset.signals import undisturbed
 from patchset.store import Store
@@ -96,9 +97,10 @@ def _revert(
             selection = _without(survey, names)
             survey = session.take(selection=selection, ignore_adopted=force)
         else:
-            survey = _unwanted(
-                session.take(selection=Selection(), ignore_adopted=force)
+            everything = session.take(
+                selection=Selection(), ignore_adopted=force, only_files=True
             )
+            survey = _unwanted(everything)
         session.introduce(survey)
         plan = make_plan(survey, force=force)
         ledgers = next_ledgers(survey, plan)
@@ -106,7 +108,9 @@ def _revert(
             carry_out(survey, plan, ledgers=ledgers)
             if not names:
                 remove_state(survey)
-        _tell_adopted(plan)
+            elif force:
+                end_adoptions(survey, plan.steps)
+        _tell_adopted(survey, plan)
         after = session.take(allow_nothing=True)
     there = {PatchState.APPLIED, PatchState.OUTDATED, PatchState.ORPHANED}
     ok = not any(
@@ -223,15 +227,19 @@ def _tell(
     show_errors(session, problems)
 
 
-def _tell_adopted(plan: Plan) -> None:
+def _tell_adopted(survey: Survey, plan: Plan) -> None:
+    for decided in plan.steps:
+        file = decided.subject.file
+        for digest in ended_adoptions(survey, decided.subject):
+            saved = Store(Path(file.site)).saved_path(file.path, digest)
+            note(f"saved: {saved}, the base that you had adopted")
     for write in plan.writes:
         subject = write.subject
         if subject.adopted is not None and write.digest == subject.adopted:
             note(f"note: {subject.file.path}: the base that you adopted, not pristine")
         if write.forced:
-            saved = Store(Path(subject.file.site)).saved_path(
-                subject.file.path, subject.file.content or b""
-            )
+            digest = subject.file.digest or Digest("")
+            saved = Store(Path(subject.file.site)).saved_path(subject.file.path, digest)
             note(f"saved: {saved}")
 
 

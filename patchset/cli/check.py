@@ -21,6 +21,7 @@ from patchset.digest import fingerprint
 from patchset.download import download
 from patchset.errors import Problem, UsageError
 from patchset.execute import read_base
+from patchset.limits import time_limit
 from patchset.model import Patch, PatchState
 from patchset.plan import PatchRow
 from patchset.rehearse import Rehearsal, Release, Row, Verdict, rehearse
@@ -105,7 +106,13 @@ def _check(session: Session, wheels: Sequence[Wheel], *, as_json: bool) -> int:
         note(f"{name}: {release.name} {release.version}, {where}")
 
     def folding(content: bytes, group: Sequence[Patch], path: str) -> Folded | Refused:
-        return fold(content, group, path=path, compiles=session.interpreter.compiles)
+        return fold(
+            content,
+            group,
+            path=path,
+            compiles=session.interpreter.compiles,
+            guard=time_limit,
+        )
 
     rehearsed = rehearse(releases, patches, selection=survey.selection, folding=folding)
     rows = tuple(_with_candidates(row, sources) for row in rehearsed.rows)

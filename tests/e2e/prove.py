@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests.e2e import (
@@ -20,7 +21,8 @@ from tests.e2e.stage import NotShownError, Stage, prompts
 NOT_SHOWN = """\
 Not shown, because a CPU cannot: MLA's own attention kernels and their KV cache (the
 expanded attention ran instead, below the same model code), CUDA graphs, streams and
-asynchronous scheduling, quantized weights, pipeline parallelism, and the real weights.
+asynchronous scheduling, quantized weights, pipeline parallelism, the training loop of
+speculators, and the real weights.
 """
 
 
@@ -53,6 +55,8 @@ def main() -> int:
         "parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default"
     )
     asked = parser.parse_args()
+    if unknown := set(asked.parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
     python = environment.find_python(asked.environment_python)
     stage = Stage(root=asked.root.resolve(), python=python)
     prepare(stage)
@@ -74,9 +78,12 @@ def main() -> int:
 
 
 PARTS: dict[str, Callable[[Stage], list[str] | None]] = {
-    "obstacles": obstacles.prove,
-    "serving": serve_proof.prove,
-    "cache": serve_proof.prove_cache,
+    "serving-obstacles": obstacles.prove_serving,
+    "extraction-obstacles": obstacles.prove_extraction,
+    "training-obstacles": obstacles.prove_training,
+    "serving-wrapper": partial(serve_proof.prove, target="kimi"),
+    "serving-text-only": partial(serve_proof.prove, target="deepseek"),
+    "compile-cache": serve_proof.prove_cache,
     "extraction": extract_proof.prove,
     "revert": revert_proof.prove,
 }

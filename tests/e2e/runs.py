@@ -16,7 +16,12 @@ COMMON = {
     "VLLM_MLA_DISABLE": "1",
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "TRITON_INTERPRET": "1",
+    # One thread: tensors this small are done before a second one is awake.
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
+    # Small helpers of vLLM compile themselves even where the engine runs eagerly.
+    "TORCHDYNAMO_DISABLE": "1",
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
@@ -37,6 +42,11 @@ def serving(root: Path, work: Path, job: dict[str, Any], **extra: str) -> Any:  
 def extraction(root: Path, work: Path, job: dict[str, Any], **extra: str) -> Any:  # noqa: ANN401
     """Run `extraction` in the environment at `root`; its result as a dictionary."""
     return _run(root, work, "extraction", job, extra)
+
+
+def training(root: Path, work: Path, job: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Run `training` in the environment at `root`; its result as a dictionary."""
+    return _run(root, work, "training", job, {})
 
 
 def script(root: Path, work: Path, name: str, *arguments: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.stage import TARGETS, Stage, apply, images, only, prompts
+from tests.e2e.stage import Stage, apply, images, only, prompts
 
 DRAFTS = ("draft", "draft-random", "draft-layers")
 LAYERS = {"draft": [2, 4, 5], "draft-random": [2, 4, 5], "draft-layers": [0, 3, 8]}
-TOKENS = 48
+TOKENS = 40
 CACHE_KEY = "vllm/eagle3_compile_cache_key"
 EAGLE3 = (
     "vllm/eagle3_target_whitelist",
@@ -19,17 +19,11 @@ EAGLE3 = (
 )
 
 
-def prove(stage: Stage) -> None:
-    """Serve both targets with three drafts, and compare with no draft at all."""
-    root = stage.copy("applied")
+def prove(stage: Stage, target: str) -> None:
+    """Serve with three drafts: what is said, accepted, and given to the draft."""
+    root = stage.copy(f"applied-{target}")
     done = apply(root)
     stage.expect(done["ok"], f"apply --vllm 0.16.0: {len(done['changed'])} files")
-    for target in TARGETS:
-        _serve(stage, root, target)
-
-
-def _serve(stage: Stage, root: Path, target: str) -> None:
-    """Compare what is said, what is accepted, and what the draft is fed."""
     job = {"target": target, "batches": _batches(target), "max_tokens": TOKENS}
     plain = stage.serve(stage.pristine, f"{target}-plain", job)
     stage.expect(plain["ok"], f"{target}: the pristine engine serves without a draft")
@@ -64,7 +58,8 @@ def _serve(stage: Stage, root: Path, target: str) -> None:
             f" tokens accepted"
         )
     stage.expect(
-        rate["draft"] > 0.5 > 10 * rate["draft-random"],
+        # It has learnt the prompts without an image only.
+        rate["draft"] > 1 / 3 > 10 * rate["draft-random"],
         f"{target}: accepted {rate['draft']:.0%} with the trained draft and"
         f" {rate['draft-random']:.1%} with the random one",
     )
@@ -92,7 +87,11 @@ def prove_cache(stage: Stage) -> list[str]:
 
 def _second_start(stage: Stage, root: Path, name: str) -> Any:  # noqa: ANN401
     cache = stage.root / "runs" / f"cache-{name}"
-    extra = {"VLLM_USE_AOT_COMPILE": "1", "VLLM_CACHE_ROOT": str(cache)}
+    extra = {
+        "VLLM_USE_AOT_COMPILE": "1",
+        "VLLM_CACHE_ROOT": str(cache),
+        "TORCHDYNAMO_DISABLE": "0",
+    }
     first = {
         "target": "dense",
         "draft": "draft-random",

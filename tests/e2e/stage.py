@@ -67,6 +67,10 @@ class Stage:
         """Run the generator; `target` of the job is the name of a checkpoint."""
         return runs.extraction(root, self.root / "runs" / name, self._job(job), **extra)
 
+    def train(self, root: Path, name: str, job: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Make a draft model; `target` of the job is the name of a checkpoint."""
+        return runs.training(root, self.root / "runs" / name, self._job(job))
+
     def _job(self, job: dict[str, Any]) -> dict[str, Any]:
         paths = {name: job[name] for name in ("target", "draft") if job.get(name)}
         return job | {name: self.model(path) for name, path in paths.items()}

@@ -14,8 +14,9 @@ _HEAD = """\
 
 Written by `make matrix` from the published wheels; do not edit. Each cell counts the
 patches that apply to that pair; **bold** where something is left to do by hand, `-`
-where nothing is needed. Tried beside transformers {transformers}, the last release that
-does not know Kimi-K2.5 itself.
+where nothing is needed. Behind it, how many uses of vLLM by speculators cannot bind
+even so, as `patchset doctor` sees them: such a pair was never meant to go together.
+Tried beside transformers {transformers}, the last release that does not know Kimi-K2.5.
 
 """
 
@@ -42,6 +43,8 @@ def render(matrix: Mapping[str, Any]) -> str:
 def _cell(pair: Mapping[str, Any]) -> str:
     counts = Counter(pair["verdicts"].values())
     text = str(counts["applies"] or "-")
+    if pair["findings"]:
+        text += f" ({len(pair['findings'])} do not bind)"
     return text if pair["ok"] else f"**{text}**"
 
 

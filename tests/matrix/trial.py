@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from patchset.analysis.doctor import diagnose
+from patchset.analysis.source import Overlay
+from patchset.analysis.source import Wheel as Source
 from patchset.catalogue import builtin_directory, edit_digest, read_catalogue
 from patchset.digest import of_bytes
 from patchset.interpreter import compile_error
@@ -13,7 +16,7 @@ from patchset.model import Digest, Patch, Selection
 from patchset.plan import recipe
 from patchset.rehearse import Rehearsal, rehearse
 from patchset.rewrite import Folded, Refused, fold
-from tests.matrix.releases import TRANSFORMERS, Published
+from tests.matrix.releases import TRANSFORMERS, Published, wheel_of
 
 
 @dataclass
@@ -43,9 +46,26 @@ class Trials:
         plain = self.rehearse(releases, Selection())
         opted = self.rehearse(releases, Selection(plus=self._opt_in()))
         verdicts = {row.patch.id: row.verdict.value for row in plain.rows}
-        row = {**versions, "ok": plain.is_well, "verdicts": verdicts}
+        row = {
+            **versions,
+            "ok": plain.is_well,
+            "verdicts": verdicts,
+            "findings": self._findings(plain, versions),
+        }
         golden = [*self.golden(plain, versions), *self.golden(opted, versions)]
         return row, golden
+
+    def _findings(self, rehearsal: Rehearsal, versions: Mapping[str, str]) -> list[str]:
+        """What `doctor` still finds where the patches are applied."""
+        contents = {file.path: file.content for file in rehearsal.files}
+        sources = {
+            name: Overlay(
+                base=Source(archive=wheel_of(name, version).path), files=contents
+            )
+            for name, version in versions.items()
+        }
+        found = diagnose("speculators", "vllm", sources).findings
+        return sorted({f"{one.kind.value} {one.symbol}: {one.found}" for one in found})
 
     def rehearse(
         self, releases: Mapping[str, Published], selection: Selection

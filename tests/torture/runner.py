@@ -56,6 +56,7 @@ class Zygote:
         *arguments: str,
         fault: Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
+        uid: int | None = None,
     ) -> Run:
         """One run of patchset; with a fault, its effects below `root` are counted."""
         request = {
@@ -63,6 +64,7 @@ class Zygote:
             "root": str(root),
             "fault": fault,
             "environ": dict(environ or {}),
+            "uid": uid,
         }
         assert self.process.stdin is not None
         assert self.process.stdout is not None

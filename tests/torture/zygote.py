@@ -154,6 +154,10 @@ def _run(request: dict[str, Any], out: int, err: int, log: int) -> NoReturn:
     effects = _Effects(request["root"], request["fault"] or {})
     if request["fault"]:
         _watch(effects)
+    if request["uid"] is not None:
+        os.setgroups([])
+        os.setgid(request["uid"])
+        os.setuid(request["uid"])
     code = 70
     try:
         main(request["arguments"])
