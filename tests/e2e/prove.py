@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from subprocess import TimeoutExpired
 
 from tests.e2e import (
     environment,
@@ -68,12 +70,15 @@ def main() -> int:
         stage.say(f"--- {name}")
         try:
             table += part(stage) or []
-        except NotShownError as error:
+        except (NotShownError, runs.NoResultError, TimeoutExpired) as error:
             failed.append(name)
             stage.say(f"FAILED: {error}")
     lines = ["| without it | patch |", "| --- | --- |", *table] if table else []
     sys.stdout.write("\n".join([*lines, "", NOT_SHOWN]))
     stage.say(f"failed: {', '.join(failed)}" if failed else "all of it shown")
+    if not failed:
+        # Links to the files of the one environment; what else is kept is used again.
+        shutil.rmtree(stage.root / "copies", ignore_errors=True)
     return 1 if failed else 0
 
 
