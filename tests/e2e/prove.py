@@ -35,17 +35,21 @@ def prepare(stage: Stage) -> None:
     work = stage.root / "runs" / "prepare"
     if not (stage.root / "models" / "draft" / "config.json").exists():
         runs.script(stage.pristine, work, "models", str(stage.root / "models"))
-        for target, draft in (("deepseek", "draft"), ("dense", None)):
-            trace = str(stage.root / "models" / f"{target}.trace")
-            job = {"target": target, "batches": [prompts()], "max_tokens": 1}
-            stage.serve(
-                stage.pristine, "trace", job | {"trace": trace, "trace_tokens": 64}
-            )
-            if draft:
-                arguments = [trace, stage.model(draft), stage.model(target)]
-                layers = ["2", "4", "5"]
-                runs.script(stage.pristine, work, "draft", *arguments, *layers)
+        _trace(stage, "dense")
+        trace = _trace(stage, "deepseek")
+        arguments = [trace, stage.model("draft"), stage.model("deepseek")]
+        runs.script(stage.pristine, work, "draft", *arguments, "2", "4", "5")
     stage.say(f"checkpoints and trained draft: {stage.root / 'models'}")
+
+
+def _trace(stage: Stage, target: str) -> str:
+    """Save what a target says to the known prompts, and its states meanwhile."""
+    trace = str(stage.root / "models" / f"{target}.trace")
+    job = {"target": target, "batches": [prompts()], "max_tokens": 1}
+    more = {"trace": trace, "trace_tokens": 64}
+    result = stage.serve(stage.pristine, "trace", job | more)
+    stage.expect(result["ok"], f"{target}: {result.get('message', 'traced')}")
+    return trace
 
 
 def main() -> int:
