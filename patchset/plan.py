@@ -197,7 +197,7 @@ def patch_rows(
     subject: Subject, wanted: Bytes | None, edit: Digest
 ) -> tuple[PatchRow, ...]:
     """The state of each patch that is wanted in this file or applied to it."""
-    output = subject.own_output
+    output = subject.own_output or _unclaimed_output(subject)
     there = {one.id: one for one in output.patches} if output else {}
     rows = [
         PatchRow(
@@ -217,7 +217,9 @@ def patch_rows(
             patch=None,
             path=subject.file.path,
             state=PatchState.ORPHANED,
-            reason="applied, and no longer declared",
+            reason="applied, and no longer declared"
+            if subject.file.distribution
+            else f"applied in {subject.file.site}, where nothing provides it now",
         )
         for name in sorted(orphans)
     )
@@ -363,11 +365,18 @@ def forced(refused: Refuse) -> Step:
 
 def _unclaimed(subject: Subject) -> Step:
     """Nothing claims the file any more: put back what we hold, else let it be."""
-    found = subject.file.digest
-    for output in subject.outputs.get(found, ()) if found else ():
-        if output.base in subject.held:
-            return Write(subject=subject, digest=output.base, content=None, patches=())
-    return Forget(subject=subject)
+    output = _unclaimed_output(subject)
+    if output is None:
+        return Forget(subject=subject)
+    return Write(subject=subject, digest=output.base, content=None, patches=())
+
+
+def _unclaimed_output(subject: Subject) -> Output | None:
+    """What we made and nothing claims any more, if its base can be put back."""
+    if subject.file.distribution is not None or subject.file.digest is None:
+        return None
+    made = subject.outputs.get(subject.file.digest, ())
+    return next((one for one in made if one.base in subject.held), None)
 
 
 def needs_folding(subject: Subject, known: Bytes | None) -> bool:

@@ -121,6 +121,8 @@ class Survey:
         if row.state is not PatchState.ORPHANED or choice is None:
             return row
         now = f"{choice.state.value} now: {choice.reason}"
+        if choice.state is PatchState.PENDING and choice.path == row.path:
+            return replace(row, patch=choice.patch)
         if choice.state is PatchState.PENDING:
             now = f"declared for {choice.path} now"
         return replace(row, patch=choice.patch, reason=f"applied, and {now}")

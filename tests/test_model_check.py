@@ -102,6 +102,8 @@ class Bench:
         monkeypatch.setattr(surveys, "read_installed", self._read)
         monkeypatch.setattr(surveys, "edit_digest", lambda: digest(self.world.edit))
         monkeypatch.setattr("patchset.execute._fold", self._fold)
+        # The objects of this world are names: the store holds what has a role.
+        monkeypatch.setattr("patchset.execute.Store.read_object", lambda *_: b"")
 
     def _read(
         self, path: str, package: str, site: str, distribution: Distribution | None

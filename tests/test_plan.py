@@ -222,6 +222,16 @@ def test_a_file_that_nothing_claims_gets_its_base_back_or_is_let_be() -> None:
     assert obstacle(subject, None) is None
 
 
+def test_what_we_left_where_nothing_claims_it_is_told() -> None:
+    """Two sites: the package has moved to the other, and `apply` cleans up here."""
+    made = {"O": [output(A)]}
+    subject = make_subject("O", outputs=made, held=["R"], claimed=False)
+    (row,) = patch_rows(subject, None, EDIT)
+    assert row.state is PatchState.ORPHANED
+    assert row.reason == "applied in /site, where nothing provides it now"
+    assert patch_rows(make_subject("O", outputs=made, claimed=False), None, EDIT) == ()
+
+
 def test_a_refused_fold_has_no_step() -> None:
     with pytest.raises(AssertionError, match="refused patches have no step"):
         step(make_subject("R", A), None)

@@ -249,8 +249,8 @@ class Site(RuleBasedStateMachine):
 
 TestSite = Site.TestCase
 TestSite.settings = settings(
-    max_examples=20,
-    stateful_step_count=12,
+    max_examples=8,
+    stateful_step_count=10,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

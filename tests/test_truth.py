@@ -230,3 +230,19 @@ def test_a_patch_whose_catalogue_is_not_given_is_judged_by_its_text(desk: Desk) 
     assert desk.environment.run("status").code == 1
     assert desk.environment.run("apply").code == 0
     assert desk.read(M) == b"a = 0\nb = 2\n"
+
+
+def test_what_is_left_in_a_site_that_provides_nothing_now_is_told(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The package comes from another directory: ours is shadowed, and still patched."""
+    assert desk.run("apply") == 0
+    install(tmp_path / "first", "pkg", "1.0", FILES)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "first"))
+    assert desk.run("status") == 1
+    desk.declare("number", N)
+    (desk.folder / "pkg" / "number.py").unlink()
+    desk.declare("elsewhere", Q)
+    assert desk.run("apply", "--only", "team:other/elsewhere") == 0
+    assert desk.read(M) == FILES[M]
+    assert desk.run("status") == 0
