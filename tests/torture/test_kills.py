@@ -136,6 +136,24 @@ def test_a_signal_that_was_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
+def test_nothing_takes_its_name_before_it_is_on_the_disk(scenario: Scenario) -> None:
+    """What a loss of power may leave: the order of writing, syncing, renaming."""
+    unsynced = False
+    for name in scenario.effects:
+        if name in {"write", "os.chmod", "os.utime"}:
+            unsynced = True
+        if name == "fsync":
+            unsynced = False
+        assert not (name == "os.rename" and unsynced)
+    renames = [i for i, name in enumerate(scenario.effects) if name == "os.rename"]
+    removals = [
+        i
+        for i, name in enumerate(scenario.effects)
+        if name == "os.remove" and i > renames[-1]
+    ]
+    assert "fsync" in scenario.effects[renames[-1] : removals[0]]
+
+
 # --- faults ----------------------------------------------------------------------
 
 
