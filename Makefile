@@ -9,7 +9,7 @@ E2E_PYTHON ?=
 E2E_ROOT ?=
 E2E_PARTS ?=
 
-.PHONY: help demo test test-official e2e lint types format readme matrix bench clean
+.PHONY: help demo test test-official torture e2e lint types format readme matrix bench clean
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test-official: $(VENV)/ready  ## the main job on the official wheel of 508 MB
 e2e: $(VENV)/ready  ## the patches at work in the real engine, on a CPU (8 GB, half an hour)
 	$(BIN)/python -m tests.e2e.prove $(if $(E2E_ROOT),--root '$(E2E_ROOT)') $(if $(E2E_PYTHON),--environment-python '$(E2E_PYTHON)') $(E2E_PARTS)
 
+torture: $(VENV)/ready  ## kills at every effect, every published file, real strace: minutes
+	TORTURE=1 $(BIN)/python -m pytest --numprocesses auto --dist loadscope tests/torture
+
 lint: $(VENV)/ready
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
@@ -48,6 +51,7 @@ readme: $(VENV)/ready  ## write the generated parts of the README anew
 
 matrix: $(VENV)/ready  ## try every published pair; write matrix, golden digests, checked.json
 	$(BIN)/python -m tests.matrix
+	$(BIN)/python -m tests.analysis.crossproduct
 
 bench: $(VENV)/ready  ## time the commands against their floors, as ratios
 	$(BIN)/python -m tests.bench

@@ -43,3 +43,10 @@ class Mismatch(Exception):  # noqa: N818 - the name is the patch authors' word
     `edit` raises it with what was looked for, how many were found and where;
     `rewrite` turns it into a refusal that names the patch and the file.
     """
+
+
+class TooLongError(BaseException):
+    """The code of a patch did not end in time.
+
+    No `except Exception` of that code catches it; `rewrite` turns it into a refusal.
+    """

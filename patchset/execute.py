@@ -17,6 +17,7 @@ from patchset.digest import of_bytes
 from patchset.errors import PatchsetError, Problem
 from patchset.exchange import Replacement, exchange, io_problem, replacement
 from patchset.files import bytecode_of
+from patchset.limits import time_limit
 from patchset.model import (
     Attributes,
     Digest,
@@ -136,6 +137,7 @@ def _fold(survey: Survey, subject: Subject) -> Bytes | tuple[Problem, ...]:
         subject.effective,
         path=subject.file.path,
         compiles=survey.interpreter.compiles,
+        guard=time_limit,
     )
     if not isinstance(result, Folded):
         return result.problems

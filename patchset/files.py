@@ -7,6 +7,7 @@ import errno
 import glob
 import os
 import secrets
+import stat
 from pathlib import Path, PurePosixPath
 
 from patchset.model import Attributes
@@ -78,7 +79,7 @@ def _give(descriptor: int, attributes: Attributes) -> None:
     status = os.fstat(descriptor)
     if (status.st_uid, status.st_gid) != (attributes.uid, attributes.gid):
         os.fchown(descriptor, attributes.uid, attributes.gid)
-    os.fchmod(descriptor, attributes.mode)
+    os.fchmod(descriptor, stat.S_IMODE(attributes.mode))
 
 
 def _copy_extended(path: Path, descriptor: int) -> None:

@@ -32,7 +32,10 @@ _WORDS = {
 def diagnosis(found: Diagnosis, client: str, library: str) -> RenderableType:
     """The verdict on a pair, then each finding; both are named with their versions."""
     parts: list[RenderableType] = []
-    if found.ok:
+    if found.ok and found.unread:
+        text = f"not sure: what could be read of {client} binds to {library}"
+        parts.append(Text(text, "bold yellow"))
+    elif found.ok:
         text = f"should work: every use that {client} makes of {library} binds"
         parts.append(Text(text, "bold green"))
     else:

@@ -24,6 +24,8 @@ from patchset.model import (
 SCHEMA = 1
 """Raised when an older patchset could no longer read what a newer one writes."""
 
+_LARGEST = (1 << 32) - 2
+"""Of the numbers of users and groups; the next one means "leave it"."""
 _Value = TypeVar("_Value")
 
 
@@ -170,9 +172,9 @@ def _parse_role(row: object) -> Role:
     path = safe_path(_member(row, "path", str))
     if kind == "pristine":
         attributes = Attributes(
-            mode=_member(row, "mode", int),
-            uid=_member(row, "uid", int),
-            gid=_member(row, "gid", int),
+            mode=_number(row, "mode"),
+            uid=_number(row, "uid"),
+            gid=_number(row, "gid"),
             link=_optional(row, "link"),
         )
         return Pristine(path=path, attributes=attributes)
@@ -223,6 +225,13 @@ def _member(data: Mapping[str, Any], key: str, kind: type[_Value]) -> _Value:
     if not isinstance(value, kind) or isinstance(value, bool):
         found = type(value).__name__
         raise FormatError(f"{key}: found {found}, wanted {kind.__name__}")
+    return value
+
+
+def _number(data: Mapping[str, Any], key: str) -> int:
+    value = _member(data, key, int)
+    if not 0 <= value <= _LARGEST:
+        raise FormatError(f"{key}: found {value}, wanted 0 to {_LARGEST}")
     return value
 
 

@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 _LOCK_FILE = ".patchset.lock"
-_NO_LOCKS = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
+_NO_LOCKS = frozenset(
+    {
+        errno.ENOLCK,
+        errno.EOPNOTSUPP,
+        errno.ENOSYS,
+        errno.EINVAL,
+        errno.EISDIR,
+        errno.EBADF,  # NFS, where an exclusive lock needs a file open for writing
+    }
+)
 
 
 @contextlib.contextmanager
@@ -50,7 +59,9 @@ def _lock_file(site: Path, kind: int, waiting: Callable[[str], None]) -> int | N
     """For file systems that lock files but not directories; never removed."""
     try:
         descriptor = os.open(
-            site / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
+            site / _LOCK_FILE,
+            os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW,
+            0o644,
         )
     except OSError:
         return None

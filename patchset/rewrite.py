@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import libcst as cst
 
 from patchset.definitions import changed_definitions
-from patchset.errors import Mismatch, Problem
+from patchset.errors import Mismatch, Problem, TooLongError
 from patchset.model import Patch
 from patchset.nesting import DEEPEST, is_deep
 
 Compiles: TypeAlias = Callable[[bytes, str], str | None]
 """Content and path → why the target's Python does not compile it, or None."""
+
+Guard: TypeAlias = Callable[[], contextlib.AbstractContextManager[object]]
+"""Around each call of a patch's code; raises TooLongError in it when it must end."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +44,7 @@ class _Loaded:
     patch: Patch
     rewrite: Callable[[cst.Module], object]
     fixed: Callable[[cst.Module], object]
+    guard: Guard
 
 
 class _Refusal(Exception):  # noqa: N818 - it never leaves this module
@@ -56,7 +60,12 @@ class _Refusal(Exception):  # noqa: N818 - it never leaves this module
 
 
 def fold(
-    base: bytes, patches: Sequence[Patch], *, path: str, compiles: Compiles
+    base: bytes,
+    patches: Sequence[Patch],
+    *,
+    path: str,
+    compiles: Compiles,
+    guard: Guard = contextlib.nullcontext,
 ) -> Folded | Refused:
     """The patches in the order of their ids over `base`, or every reason why not.
 
@@ -75,7 +84,7 @@ def fold(
     problems: list[Problem] = []
     for patch in sorted(patches, key=lambda one: one.id):
         try:
-            loaded = _load(patch)
+            loaded = _load(patch, guard)
             if _ask(loaded, before):
                 obsolete.append(patch)
                 continue
@@ -165,19 +174,19 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _load(patch: Patch) -> _Loaded:
+def _load(patch: Patch, guard: Guard) -> _Loaded:
     """The two functions of a patch; runs its module body."""
     namespace: dict[str, object] = {"__name__": f"patchset_patch_{patch.defect}"}
     try:
         code = compile(patch.source, patch.origin, "exec", dont_inherit=True)
-        with _quiet():
+        with _quiet(guard):
             exec(code, namespace)  # noqa: S102 - a patch is code, that is its point
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, TooLongError) as error:
         raise _broken(patch, "loading it", error) from error
     rewrite, fixed = namespace.get("rewrite"), namespace.get("fixed")
     if not callable(rewrite) or not callable(fixed):
         raise _Refusal("patch-failed", "no rewrite and fixed", _correct(patch), patch)
-    return _Loaded(patch, rewrite, fixed)
+    return _Loaded(patch, rewrite, fixed, guard)
 
 
 def _step(
@@ -241,11 +250,11 @@ def _raise_conflict(
 def _call(loaded: _Loaded, module: cst.Module) -> cst.Module:
     patch = loaded.patch
     try:
-        with _quiet():
+        with _quiet(loaded.guard):
             new = loaded.rewrite(module)
     except Mismatch as error:
         raise _moved(patch, error) from error
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, TooLongError) as error:
         raise _broken(patch, "rewrite", error) from error
     if not isinstance(new, cst.Module):
         found = f"rewrite returned {type(new).__name__}, not a module"
@@ -255,11 +264,11 @@ def _call(loaded: _Loaded, module: cst.Module) -> cst.Module:
 
 def _ask(loaded: _Loaded, module: cst.Module) -> bool:
     try:
-        with _quiet():
+        with _quiet(loaded.guard):
             answer = loaded.fixed(module)
     except Mismatch as error:
         raise _moved(loaded.patch, error) from error
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, TooLongError) as error:
         raise _broken(loaded.patch, "fixed", error) from error
     if not isinstance(answer, bool):
         found = f"fixed returned {type(answer).__name__}, not a bool"
@@ -267,9 +276,14 @@ def _ask(loaded: _Loaded, module: cst.Module) -> bool:
     return answer
 
 
-def _quiet() -> contextlib.AbstractContextManager[object]:
-    """What a patch prints goes to standard error: standard output is a document."""
-    return contextlib.redirect_stdout(sys.stderr)
+@contextlib.contextmanager
+def _quiet(guard: Guard) -> Iterator[None]:
+    """What a patch prints goes to standard error: standard output is a document.
+
+    And it ends: a patch that loops is a patch that failed.
+    """
+    with contextlib.redirect_stdout(sys.stderr), guard():
+        yield
 
 
 def _moved(patch: Patch, error: Mismatch) -> _Refusal:

@@ -137,18 +137,21 @@ def take(
     assume: Mapping[str, str] | None = None,
     ignore_adopted: bool = False,
     allow_nothing: bool = False,
+    only_files: bool = False,
 ) -> Survey:
     """Look at an environment; `selection` and `assume` are what the user says now.
 
     `ignore_adopted` makes RECORD's bytes the base again, whatever was adopted;
-    `allow_nothing` accepts an environment without anything for us.
+    `allow_nothing` accepts an environment without anything for us; `only_files` does
+    without the kept texts of patches, where they are not to be run again anyway.
 
     Raises PatchsetError where none of the packages is installed and we keep nothing,
     where the state cannot be read, and for paths to adopt that are not drifted.
     """
     states = {site.path: Store(Path(site.path)).read() for site in _own(interpreter)}
     chosen = selection if selection is not None else _stored_selection(states)
-    patches = (*(p for c in catalogues for p in c.patches), *_kept(states, catalogues))
+    kept = () if only_files else _kept(states, catalogues)
+    patches = (*(p for c in catalogues for p in c.patches), *kept)
     packages = {name for one in patches for n in one.needs for name in n}
     packages |= {one.package for one in patches}
     packages |= {_package_of(path) for one in states.values() for path in _touched(one)}
@@ -266,23 +269,39 @@ def _kept(
             for role in roles:
                 if not isinstance(role, PatchText) or digest not in texts:
                     continue
-                name, _, rest = role.id.rpartition(":")
+                name = role.id.rpartition(":")[0]
                 if (name or None) in given:
                     continue
                 content = Store(Path(site)).read_object(digest)
                 if content is None:
                     raise PatchsetError(_torn_text(site, digest, role))
-                package, _, defect = rest.partition("/")
-                stem = f"{defect}__{role.variant}" if role.variant else defect
-                found[(role.id, role.variant)] = parse_patch(
-                    content.decode("utf-8"),
-                    package=package,
-                    stem=stem,
-                    catalogue=name,
-                    origin=str(Path(site, ".patchset", "objects", digest[7:])),
-                    checked=role.checked,
-                )
+                origin = str(Path(site, ".patchset", "objects", digest[7:]))
+                found[(role.id, role.variant)] = _kept_patch(role, content, origin)
     return tuple(found[key] for key in sorted(found, key=lambda k: (k[0], k[1] or "")))
+
+
+def _kept_patch(role: PatchText, content: bytes, origin: str) -> Patch:
+    catalogue, _, rest = role.id.rpartition(":")
+    package, _, defect = rest.partition("/")
+    try:
+        return parse_patch(
+            content.decode("utf-8"),
+            package=package,
+            stem=f"{defect}__{role.variant}" if role.variant else defect,
+            catalogue=catalogue,
+            origin=origin,
+            checked=role.checked,
+        )
+    except (UnicodeDecodeError, UsageError) as error:
+        raise PatchsetError(
+            Problem(
+                kind="corrupt-state",
+                message=f"{origin}: the kept text of {role.id} cannot be read: {error}",
+                hint="patchset --patches DIR status, with its catalogue",
+                path=origin,
+                patch=role.id,
+            )
+        ) from error
 
 
 def _torn_text(site: str, digest: Digest, role: PatchText) -> Problem:

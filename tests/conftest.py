@@ -50,3 +50,17 @@ def install_published(environment: Environment, *requirements: str) -> None:
         ],
         check=True,
     )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the torture suite counted: kills survived, inputs tried."""
+    figures = [
+        str(value)
+        for report in terminalreporter.getreports("passed")
+        for name, value in report.user_properties
+        if name == "figure"
+    ]
+    if figures:
+        terminalreporter.section("figures")
+    for figure in sorted(figures):
+        terminalreporter.write_line(figure)

@@ -56,10 +56,23 @@ computed += [
     for request_id in batch
 ]
 """
+_FETCH = """
+captured_states_list = self.executor.collective_rpc(
+    "_get_captured_states", unique_reply_rank=0
+)
+"""
 _FIND = """
 first_rows = self._first_rows(
-    computed, list(zip(request_ids, seq_lens)), aux_hidden_states
+    computed, list(zip(request_ids, map(len, input_ids_list)))
 )
+"""
+_NUM_ROWS = "num_rows = sum(num_tokens for _, num_tokens in computed)"
+_COMPARE = """
+if any(len(states) != num_rows for states in aux_hidden_states):
+    raise RuntimeError(
+        f"{num_rows} tokens were scheduled, and hidden states were captured of "
+        f"{[len(states) for states in aux_hidden_states]}, one number per layer"
+    )
 """
 _OFFSET = "offset = first_rows[i]"
 _METHOD = '''
@@ -67,7 +80,6 @@ def _first_rows(
     self,
     computed: list[tuple[str, int]],
     prompts: list[tuple[str, int]],
-    aux_hidden_states: list[torch.Tensor],
 ) -> list[int]:
     """Where the rows of each prompt begin.
 
@@ -79,11 +91,6 @@ def _first_rows(
     for request_id, num_tokens in computed:
         rows[request_id] = (total, num_tokens)
         total += num_tokens
-    if any(len(states) != total for states in aux_hidden_states):
-        raise RuntimeError(
-            f"{total} tokens were scheduled, and hidden states were captured of "
-            f"{[len(states) for states in aux_hidden_states]}, one number per layer"
-        )
     for i, (request_id, seq_len) in enumerate(prompts):
         num_tokens = rows.get(request_id, (0, 0))[1]
         if num_tokens != seq_len:
@@ -106,7 +113,8 @@ def rewrite(module: cst.Module) -> cst.Module:
         edit.insert_before(_ADD_LOOP, _LISTS),
         edit.insert_after(_ADDED, _REMEMBER),
         edit.insert_before(_FINISH_LOOP, _ASK),
-        edit.replace("offset = 0", _FIND),
+        edit.insert_before(_FETCH, _FIND),
+        edit.replace("offset = 0", f"{_NUM_ROWS}{_COMPARE}"),
         edit.prepend(_RESULT_LOOP, _OFFSET),
         edit.replace("offset += seq_len", ""),
     )
@@ -115,7 +123,7 @@ def rewrite(module: cst.Module) -> cst.Module:
 def fixed(module: cst.Module) -> bool:
     return all(
         edit.count(module, _GENERATE, statement) == 1
-        for statement in (_REMEMBER, _COMPUTED, _FIND, _OFFSET)
+        for statement in (_REMEMBER, _COMPUTED, _FIND, _NUM_ROWS, _COMPARE, _OFFSET)
     ) and edit.defines(module, _GENERATOR, "_first_rows")
 
 
@@ -135,6 +143,10 @@ class VllmHiddenStatesGenerator:
             for req_id in scheduler_output.num_scheduled_tokens:
                 self.scheduler.finish_requests([req_id], ABORTED)
 
+        captured_states_list = self.executor.collective_rpc(
+            "_get_captured_states",
+            unique_reply_rank=0,
+        )
         aux_hidden_states = captured_states_list[0]
         seq_lens = [len(ids) for ids in input_ids_list]
         results = []
@@ -153,7 +165,6 @@ class VllmHiddenStatesGenerator:
         self,
         computed: list[tuple[str, int]],
         prompts: list[tuple[str, int]],
-        aux_hidden_states: list[torch.Tensor],
     ) -> list[int]:
         """Where the rows of each prompt begin.
 
@@ -165,11 +176,6 @@ class VllmHiddenStatesGenerator:
         for request_id, num_tokens in computed:
             rows[request_id] = (total, num_tokens)
             total += num_tokens
-        if any(len(states) != total for states in aux_hidden_states):
-            raise RuntimeError(
-                f"{total} tokens were scheduled, and hidden states were captured of "
-                f"{[len(states) for states in aux_hidden_states]}, one number per layer"
-            )
         for i, (request_id, seq_len) in enumerate(prompts):
             num_tokens = rows.get(request_id, (0, 0))[1]
             if num_tokens != seq_len:
@@ -202,12 +208,22 @@ class VllmHiddenStatesGenerator:
             for req_id in scheduler_output.num_scheduled_tokens:
                 self.scheduler.finish_requests([req_id], ABORTED)
 
+        first_rows = self._first_rows(
+            computed, list(zip(request_ids, map(len, input_ids_list)))
+        )
+        captured_states_list = self.executor.collective_rpc(
+            "_get_captured_states",
+            unique_reply_rank=0,
+        )
         aux_hidden_states = captured_states_list[0]
         seq_lens = [len(ids) for ids in input_ids_list]
         results = []
-        first_rows = self._first_rows(
-            computed, list(zip(request_ids, seq_lens)), aux_hidden_states
-        )
+        num_rows = sum(num_tokens for _, num_tokens in computed)
+        if any(len(states) != num_rows for states in aux_hidden_states):
+            raise RuntimeError(
+                f"{num_rows} tokens were scheduled, and hidden states were captured of "
+                f"{[len(states) for states in aux_hidden_states]}, one number per layer"
+            )
         for i, seq_len in enumerate(seq_lens):
             offset = first_rows[i]
             results.append([h[offset : offset + seq_len] for h in aux_hidden_states])

@@ -203,6 +203,8 @@ def _passes_on(wrapper: FunctionNode, given: str) -> bool:
     named = [each.arg for each in [*arguments.posonlyargs, *arguments.args]]
     if named not in ([], ["self"], ["cls"]) or arguments.kwonlyargs:
         return False
+    if _looks_into(wrapper, arguments.kwarg.arg):
+        return False  # it may take keywords that it does not pass on
     for each in ast.walk(wrapper):
         match each:
             case ast.Call(
@@ -220,6 +222,19 @@ def _passes_on(wrapper: FunctionNode, given: str) -> bool:
             case _:
                 pass
     return False
+
+
+def _looks_into(wrapper: FunctionNode, kwargs: str) -> bool:
+    """Whether the keywords are used in another way than handed on as a whole."""
+    handed = {
+        id(each.value)
+        for each in ast.walk(wrapper)
+        if isinstance(each, ast.keyword) and each.arg is None
+    }
+    return any(
+        isinstance(each, ast.Name) and each.id == kwargs and id(each) not in handed
+        for each in ast.walk(wrapper)
+    )
 
 
 def _is_returned(node: FunctionNode, name: str) -> bool:

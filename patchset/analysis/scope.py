@@ -156,6 +156,8 @@ class _Scan:
             case ast.Delete():
                 for target in node.targets:
                     self.scope.deleted.update(target_names(target))
+            case _ if hasattr(node, "handlers"):  # `except*`, from 3.11 on
+                self.attempt(node)  # type: ignore[arg-type]
             case _:
                 type_alias = getattr(node, "name", None)  # `type X = …`, from 3.12 on
                 if isinstance(type_alias, ast.Name):

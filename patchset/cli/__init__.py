@@ -70,8 +70,9 @@ def cli(ctx: click.Context, python: str | None, patches: tuple[Path, ...]) -> No
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run patchset; the exit code is of the table in the README."""
-    signal.signal(signal.SIGTERM, _interrupted)
-    signal.signal(signal.SIGHUP, _interrupted)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupted)
     try:
         code: Any = cli.main(
             args=None if arguments is None else list(arguments),

@@ -105,9 +105,10 @@ def _revert(
             selection = _without(survey, names)
             survey = session.take(selection=selection, ignore_adopted=force)
         else:
-            survey = _unwanted(
-                session.take(selection=Selection(), ignore_adopted=force)
+            everything = session.take(
+                selection=Selection(), ignore_adopted=force, only_files=True
             )
+            survey = _unwanted(everything)
         session.introduce(survey)
         plan = make_plan(survey, force=force)
         ledgers = next_ledgers(survey, plan)

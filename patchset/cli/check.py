@@ -14,13 +14,13 @@ from patchset import documents
 from patchset.analysis.candidates import near_definitions, near_files
 from patchset.analysis.doctor import Diagnosis, diagnose
 from patchset.analysis.source import Directory, Overlay, Source
-from patchset.analysis.source import Wheel as WheelSource
 from patchset.cli.options import json_option
 from patchset.cli.session import Session, guarded, note, show
 from patchset.digest import fingerprint
 from patchset.download import download
 from patchset.errors import Problem, UsageError
 from patchset.execute import read_base
+from patchset.limits import time_limit
 from patchset.model import Patch, PatchState
 from patchset.plan import PatchRow
 from patchset.rehearse import Rehearsal, Release, Row, Verdict, rehearse
@@ -105,7 +105,13 @@ def _check(session: Session, wheels: Sequence[Wheel], *, as_json: bool) -> int:
         note(f"{name}: {release.name} {release.version}, {where}")
 
     def folding(content: bytes, group: Sequence[Patch], path: str) -> Folded | Refused:
-        return fold(content, group, path=path, compiles=session.interpreter.compiles)
+        return fold(
+            content,
+            group,
+            path=path,
+            compiles=session.interpreter.compiles,
+            guard=time_limit,
+        )
 
     rehearsed = rehearse(releases, patches, selection=survey.selection, folding=folding)
     rows = tuple(_with_candidates(row, sources) for row in rehearsed.rows)
@@ -161,7 +167,7 @@ def _releases(
             raise UsageError(_unknown(wheel, known))
         for name in packages:
             releases[name] = wheel
-            sources[name] = WheelSource(archive=wheel.path)
+            sources[name] = wheel
     return releases, sources
 
 

@@ -129,7 +129,10 @@ def inspect_command(
 
 @click.command(name="explain")
 @click.argument(
-    "log", metavar="[LOGFILE]", type=click.File(errors="replace"), default="-"
+    "log",
+    metavar="[LOGFILE]",
+    type=click.File(encoding="utf-8", errors="replace"),
+    default="-",
 )
 @json_option
 @guarded

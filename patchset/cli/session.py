@@ -75,6 +75,7 @@ class Session:
         assume: Mapping[str, str] | None = None,
         ignore_adopted: bool = False,
         allow_nothing: bool = False,
+        only_files: bool = False,
     ) -> Survey:
         """A survey of the target with the catalogues of this run."""
         return take(
@@ -85,6 +86,7 @@ class Session:
             assume=assume,
             ignore_adopted=ignore_adopted,
             allow_nothing=allow_nothing,
+            only_files=only_files,
         )
 
     def take_ledger(self) -> Survey:

@@ -466,6 +466,14 @@ case(
         def inner(first):
             return fn(first, 2)
         return inner
+    def renames(fn):
+        def inner(*args, **kwargs):
+            if "old" in kwargs:
+                kwargs["new"] = kwargs.pop("old")
+            return fn(*args, **kwargs)
+        return inner
+    @renames
+    def r(new): ...
     @identity
     def a(x): ...
     @wrapped
@@ -495,7 +503,8 @@ case(
         def __init__(self, x): ...
     """,
     """
-    from lib import a, b, c, d, e, f, g, h, o, K, L, factory
+    from lib import a, b, c, d, e, f, g, h, o, r, K, L, factory
+    r(old=1)
     a()                #! missing-argument x
     b(1, 2)            #! too-many-arguments 1 positional argument too many
     c(y=1)             #! unexpected-keyword y & missing-argument x
@@ -926,6 +935,41 @@ case(
     from lib import anything
     envs.VAR
     envs.GONE                         #! missing-name GONE
+    """,
+)
+
+
+case(
+    "names that lead back to themselves",
+    {
+        "lib/__init__.py": "from .a import A, f\nfrom .b import *\n",
+        "lib/a.py": """
+            from . import A as Again
+            from .b import loop
+            class A(A):
+                def m(self): ...
+            def f(x: "x", y) -> "f": ...
+            p = q
+            q = p
+            """,
+        "lib/b.py": "from .a import *\nfrom . import loop\n",
+    },
+    """
+    from lib import A, f
+    from lib.a import Again, loop, p
+    x = y
+    y = x
+    class C(C):
+        def m(self, given: given):
+            self.a = self.b
+            self.b = self.a
+            self.a.x()
+            given.x()
+            z = z.z
+            z.z()
+    f(1)                              #! missing-argument y
+    A().m()
+    p()
     """,
 )
 

@@ -55,10 +55,20 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     if watch and hooks:
         result["auxiliary"] = watch.compare(hooks)
     elif watch:
-        result["auxiliary"] = watch.nearest(torch.load(job["states"])[0]["states"])
+        (prompt,) = (each["tokens"] for batch in job["batches"] for each in batch)
+        result["auxiliary"] = watch.nearest(_seen(job["states"], prompt))
     if job.get("trace") and hooks:
         result["trace"] = _trace(llm, hooks, job)
     return result
+
+
+def _seen(trace: str, prompt: list[int]) -> torch.Tensor:
+    """Return what hooks saw for a prompt in an earlier run."""
+    for piece in torch.load(trace):
+        if piece["tokens"][: len(prompt)].tolist() == prompt:
+            return piece["states"]
+    message = f"{trace} has no such prompt"
+    raise ValueError(message)
 
 
 class Watch:

@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 from typing_extensions import Self
+from vllm.config import CompilationMode
+from vllm.platforms.cpu import CpuPlatform
 from vllm.v1.worker import cpu_model_runner, gpu_model_runner
 
 GIB = 1 << 30
@@ -74,6 +76,19 @@ def _start(runner: Any, vllm_config: Any, device: Any) -> None:  # noqa: ANN401
     runner._postprocess_tensors()
 
 
+def _keep_mode(vllm_config: Any) -> None:  # noqa: ANN401
+    """Do what CpuPlatform.check_and_update_config does, but for the way to compile."""
+    asked = vllm_config.compilation_config.mode
+    _check_and_update_config(vllm_config)
+    if asked == CompilationMode.VLLM_COMPILE:
+        vllm_config.compilation_config.mode = asked
+        # None would mean that there is nothing to compile.
+        vllm_config.compilation_config.compile_sizes = []
+
+
+# The CPU platform compiles in a way that keeps nothing on disk; a GPU's does.
+_check_and_update_config = CpuPlatform.check_and_update_config
+CpuPlatform.check_and_update_config = staticmethod(_keep_mode)
 # CPUModelRunner.__init__ asserts that there is no speculation.
 cpu_model_runner.CPUModelRunner.__init__ = _start
 # CPUModelRunner.load_model loads no drafter and skips the EAGLE-3 check; the method

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from patchset.cli import main
 from tests.torture.conftest import LONG
 from tests.torture.runner import Run, Scenario, Tree, targets, tree
 
@@ -122,6 +123,35 @@ def test_a_signal_leaves_nothing_half_done(
             assert tree(root) == scenario.after, index
             survived += 1
     record_property("figure", f"{number.name} survived in {scenario.name}: {survived}")
+
+
+def test_a_signal_that_was_ignored_stays_ignored() -> None:
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with pytest.raises(SystemExit):
+            main(["--version"])
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_nothing_takes_its_name_before_it_is_on_the_disk(scenario: Scenario) -> None:
+    """What a loss of power may leave: the order of writing, syncing, renaming."""
+    unsynced = False
+    for name in scenario.effects:
+        if name in {"write", "os.chmod", "os.utime"}:
+            unsynced = True
+        if name == "fsync":
+            unsynced = False
+        assert not (name == "os.rename" and unsynced)
+    renames = [i for i, name in enumerate(scenario.effects) if name == "os.rename"]
+    removals = [
+        i
+        for i, name in enumerate(scenario.effects)
+        if name == "os.remove" and i > renames[-1]
+    ]
+    assert "fsync" in scenario.effects[renames[-1] : removals[0]]
 
 
 # --- faults ----------------------------------------------------------------------

@@ -425,6 +425,18 @@ def test_two_owners_that_differ_are_refused_and_both_named(
     assert "pkg_cpu-0.16.0.dist-info" in said
 
 
+def test_names_with_commas_in_record_are_read(
+    environment: Environment, catalogue: str
+) -> None:
+    """As vLLM's tuning files have them; the rows are quoted."""
+    tuning = {"pkg/configs/E=8,N=14336,device=H100.json": b"{}", 'pkg/a"b.json': b"{}"}
+    info = install(environment.site, "pkg", "0.16.0", {**tuning, **FILES})
+    record = (info / "RECORD").read_text()
+    (info / "RECORD").write_text(f"{record}pkg/__pycache__/m.cpython-312.pyc,,\n")
+    assert environment.run("--patches", catalogue, "apply").code == 0
+    assert (info / "RECORD").read_text().startswith(record)
+
+
 def test_no_digest_is_refused(environment: Environment, catalogue: str) -> None:
     install(environment.site, "pkg", "0.16.0", FILES, digests=False)
     _refused(environment, catalogue, "no-record")

@@ -1,0 +1,35 @@
+"""How long the code of a patch may run."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+
+from patchset.errors import TooLongError
+
+LIMIT = 120.0
+"""Seconds for one call; the slowest of ours takes one, on the largest file of vLLM."""
+
+_AGAIN = 1.0
+"""Seconds after which code that caught the first interruption gets the next."""
+
+
+@contextlib.contextmanager
+def time_limit() -> Iterator[None]:
+    """Raise TooLongError in the block when its time is over (in the main thread)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _stop)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT, _AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _stop(*_: object) -> None:
+    raise TooLongError(f"it had not ended after {LIMIT:g} seconds")
