@@ -13,7 +13,7 @@ from patchset.digest import of_bytes
 from patchset.interpreter import compile_error
 from patchset.model import Digest, Patch, Selection
 from patchset.plan import recipe
-from patchset.rehearse import Rehearsal, rehearse
+from patchset.rehearse import Rehearsal, Verdict, rehearse
 from patchset.rewrite import Folded, Refused, fold
 from tests.matrix.releases import TRANSFORMERS, Published, wheel_of
 
@@ -44,7 +44,11 @@ class Trials:
         releases = {name: Published(name, one) for name, one in there.items()}
         plain = self.rehearse(releases, Selection())
         opted = self.rehearse(releases, Selection(plus=self._opt_in()))
-        verdicts = {row.patch.id: row.verdict.value for row in plain.rows}
+        verdicts = {
+            row.patch.id: row.verdict.value
+            for row in plain.rows
+            if row.verdict not in {Verdict.NOT_NEEDED, Verdict.ABSENT}
+        }
         row = {
             **versions,
             "ok": plain.is_well,
