@@ -92,13 +92,16 @@ def read_installed(
 
 def _read(path: Path) -> tuple[bytes, Attributes]:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("no regular file")
         if status.st_size > _LARGEST:
             raise OSError(f"{status.st_size} bytes are too many for a module")
-        content = file.read()
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            content = file.read()
+    finally:
+        os.close(descriptor)
     link = os.readlink(path) if path.is_symlink() else None  # noqa: PTH115 - the text
     return content, Attributes(
         mode=stat.S_IMODE(status.st_mode),

@@ -239,8 +239,10 @@ def test_a_target_that_is_no_module(
     if what == "huge":
         with path.open("wb") as file:
             file.truncate(1 << 40)
+    opened = len(list(Path("/proc/self/fd").iterdir()))
     results = _everywhere(pkg, folder)
     _no_tracebacks(results)
+    assert len(list(Path("/proc/self/fd").iterdir())) == opened
     assert results["apply"].code == 3
     assert kinds(results["apply"]) <= {"unreadable", "missing"}
     assert results["status"].code == 1
