@@ -68,12 +68,13 @@ def standing(values: Values, cls: ClassRef, protocol: ClassRef) -> Standing:
     classes = values.classes
     inherits = protocol in classes.order(cls)
     lacking = [
-        name for name in members(classes, protocol) if not _has(values, cls, name)
+        name for name in members(classes, protocol) if not has(values, cls, name)
     ]
     return Standing(protocol=protocol, inherits=inherits, lacking=tuple(lacking))
 
 
-def _has(values: Values, cls: ClassRef, name: str) -> bool:
+def has(values: Values, cls: ClassRef, name: str) -> bool:
+    """Whether instances of a class have a member that does something."""
     definer = definition(values.classes, cls, name)
     if definer is not None and not is_stub(definer[1]):
         return True

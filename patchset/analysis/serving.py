@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from patchset.analysis.delegation import Delegation
-from patchset.analysis.protocol import definition, is_known, is_stub, standing
+from patchset.analysis.protocol import (
+    definition,
+    has,
+    is_known,
+    is_stub,
+    members,
+    standing,
+)
 from patchset.analysis.scope import FunctionNode
 from patchset.analysis.things import ClassRef
 from patchset.analysis.values import Values
@@ -17,6 +24,8 @@ PROTOCOL = "SupportsEagle3"
 SETTER = "set_aux_hidden_state_layers"
 STATE = "aux_hidden_state_layers"
 MIXIN = "EagleModelMixin"
+CHAIN = 4
+"""How many classes may hand on, one to the next."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,12 +56,12 @@ def ask(asked: Asked, cls: ClassRef) -> Iterator[Answer]:
     protocol = _protocol(asked.values)
     if protocol is None or not is_known(asked.values.classes, cls):
         return
-    outer = _standing(asked, cls, protocol, "does the outermost class carry")
-    yield outer
-    attr, inner = _behind(asked, cls, protocol)
-    if attr is not None and inner is not None:
-        question = f"does {inner.qualname}, behind self.{attr}, carry"
-        yield _standing(asked, inner, protocol, question)
+    yield _standing(asked, cls, protocol)
+    for _ in range(CHAIN):
+        attr, inner = _behind(asked, cls, protocol)
+        if attr is None or inner is None:
+            break
+        yield _handed(asked, cls, attr, inner, protocol)
         cls = inner
     yield from _states(asked, cls, protocol)
 
@@ -62,7 +71,8 @@ def _protocol(values: Values) -> ClassRef | None:
     return next((each for each in found if isinstance(each, ClassRef)), None)
 
 
-def _standing(asked: Asked, cls: ClassRef, protocol: ClassRef, question: str) -> Answer:
+def _standing(asked: Asked, cls: ClassRef, protocol: ClassRef) -> Answer:
+    """Return the answer of the outermost class, which must carry the protocol."""
     found = standing(asked.values, cls, protocol)
     lacking: tuple[tuple[str, str], ...] = ()
     if not found.carries:
@@ -78,10 +88,45 @@ def _standing(asked: Asked, cls: ClassRef, protocol: ClassRef, question: str) ->
             for name in found.lacking
         )
     return Answer(
-        question=f"{question} {PROTOCOL}",
+        question=f"does the outermost class carry {PROTOCOL}",
         answer="no" if lacking else "yes",
         cls=cls,
         lacking=lacking,
+    )
+
+
+def _handed(
+    asked: Asked, outer: ClassRef, attr: str, inner: ClassRef, protocol: ClassRef
+) -> Answer:
+    """Return the answer of a class behind, which must have what is handed on to it."""
+    classes = asked.values.classes
+    methods = [
+        name
+        for name in members(classes, protocol)
+        if (found := definition(classes, protocol, name)) and found[1] is not None
+    ]
+    wanted = [
+        name for name in methods if _hands_on(asked, outer, attr, name)
+    ] or methods
+    lacks = [name for name in wanted if not has(asked.values, inner, name)]
+    bases = ", ".join(ast.unparse(base) for base in inner.node.bases)
+    what = f"{inner.qualname}({bases}), behind self.{attr}, lacks {', '.join(lacks)}"
+    whole = len(lacks) == len(methods)
+    names = [PROTOCOL] if whole else lacks
+    return Answer(
+        question=f"does {inner.qualname}, behind self.{attr}, do what is asked of it",
+        answer="no" if lacks else "yes",
+        cls=inner,
+        lacking=tuple((name, what) for name in names) if lacks else (),
+    )
+
+
+def _hands_on(asked: Asked, outer: ClassRef, attr: str, name: str) -> bool:
+    found = definition(asked.values.classes, outer, name)
+    return (
+        found is not None
+        and found[1] is not None
+        and asked.delegation.calls(found[1], name) == attr
     )
 
 

@@ -112,6 +112,49 @@ def test_a_wrapper_that_hands_on_to_a_model_that_does_not(
     assert found(ask("Wrap", models)) == [("protocol", "Inner", "SupportsEagle3")]
 
 
+DECODER = """
+from .interfaces import SupportsEagle3
+class Inner(nn.Module, SupportsEagle3):
+    def __init__(self):
+        self.model = Base()
+    def set_aux_hidden_state_layers(self, layers):
+        self.model.set_aux_hidden_state_layers(layers)
+    def get_eagle3_aux_hidden_state_layers(self):
+        return (1, 2, 3)
+class Base(nn.Module):
+    def set_aux_hidden_state_layers(self, layers):
+        self.aux_hidden_state_layers = layers
+    def forward(self):
+        for i in self.aux_hidden_state_layers: ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "lacking"),
+    [
+        ("", []),
+        (
+            (
+                "    def set_aux_hidden_state_layers(self, layers):\n"
+                "        self.aux_hidden_state_layers = layers\n"
+            ),
+            [("protocol", "Base", "set_aux_hidden_state_layers")],
+        ),
+        (
+            "        for i in self.aux_hidden_state_layers: ...\n",
+            [("protocol", "Base", "aux_hidden_state_layers")],
+        ),
+    ],
+)
+def test_what_is_handed_on_must_be_there_and_no_more(
+    ask: Callable[..., Prognosis], change: str, lacking: list[tuple[str, str, str]]
+) -> None:
+    plain = DECODER.replace(change, "        ...\n" if "for" in change else "")
+    models = {"wrap": WRAP.format(attr="lm"), "plain": plain}
+    assert found(ask("Wrap", models)) == lacking
+    assert found(ask("Inner", models)) == lacking
+
+
 def test_the_layers_are_given_to_a_model_that_never_reads_them(
     ask: Callable[..., Prognosis],
 ) -> None:
