@@ -51,6 +51,7 @@ readme: $(VENV)/ready  ## write the generated parts of the README anew
 
 matrix: $(VENV)/ready  ## try every published pair; write matrix, golden digests, checked.json
 	$(BIN)/python -m tests.matrix
+	$(BIN)/python -m tests.analysis.crossproduct
 
 bench: $(VENV)/ready  ## time the commands against their floors, as ratios
 	$(BIN)/python -m tests.bench

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchset.digest import from_record, of_bytes
+from patchset.digest import of_bytes
 from patchset.errors import Problem
 from patchset.files import linked_directory
 from patchset.interpreter import Interpreter
+from patchset.metadata import parse_metadata, parse_record
 from patchset.model import (
     Attributes,
     Digest,
@@ -250,35 +251,20 @@ def _read_claim(site: Site, info: str, package: str) -> _Claim:
     )
 
 
-def _read_metadata(path: Path) -> dict[str, str]:
-    """The fields of the header that are one line each; enough for name and version."""
-    fields: dict[str, str] = {}
+def _read_metadata(path: Path) -> Mapping[str, str]:
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        return parse_metadata(path.read_text(encoding="utf-8", errors="replace"))
     except OSError:
-        return fields
-    for line in text.splitlines():
-        if not line.strip():
-            break
-        key, separator, value = line.partition(":")
-        if separator:
-            fields.setdefault(key.strip().lower(), value.strip())
-    return fields
+        return {}
 
 
 def _read_record(path: Path, package: str) -> Mapping[str, Digest]:
-    """The rows of the package that have a digest; the names in it may hold commas."""
-    record: dict[str, Digest] = {}
+    """The rows of the package that have a digest; none where RECORD is no RECORD."""
     try:
-        with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
-            for row in csv.reader(file):
-                if len(row) > 1 and row[0].startswith(f"{package}/"):
-                    digest = from_record(row[1])
-                    if digest is not None:
-                        record[row[0]] = digest
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
+        return parse_record(text, below=f"{package}/")
     except (OSError, csv.Error):
         return {}
-    return record
 
 
 def _editable_source(path: Path) -> str | None:

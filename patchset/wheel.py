@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import io
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from patchset.digest import from_record
 from patchset.errors import PatchsetError, Problem
+from patchset.metadata import parse_metadata, parse_record
 from patchset.model import Digest
 
 
@@ -35,9 +34,10 @@ class Wheel:
     def record(self) -> Mapping[str, Digest]:
         """Path → digest, for every file that RECORD has one for."""
         text = self._read(f"{self._info}/RECORD").decode("utf-8", "surrogateescape")
-        rows = csv.reader(io.StringIO(text, newline=""))
-        digests = ((row[0], from_record(row[1])) for row in rows if len(row) > 1)
-        return {path: digest for path, digest in digests if digest is not None}
+        try:
+            return parse_record(text)
+        except csv.Error as error:
+            raise self._broken(f"its RECORD is no CSV: {error}") from error
 
     @cached_property
     def packages(self) -> frozenset[str]:
@@ -54,6 +54,24 @@ class Wheel:
             return self._read(path)
         except KeyError:
             return None
+
+    def names(self, folder: str) -> frozenset[str]:
+        """The names in a folder; empty where there is no such folder."""
+        return frozenset(self._folders.get(folder, ()))
+
+    @cached_property
+    def _folders(self) -> Mapping[str, set[str]]:
+        folders: dict[str, set[str]] = {}
+        for name in self._archive.namelist():
+            path = name.rstrip("/")
+            while path:
+                parent, _, last = path.rpartition("/")
+                known = folders.setdefault(parent, set())
+                if last in known:
+                    break
+                known.add(last)
+                path = parent
+        return folders
 
     @cached_property
     def _archive(self) -> zipfile.ZipFile:
@@ -72,14 +90,8 @@ class Wheel:
 
     @cached_property
     def _metadata(self) -> Mapping[str, str]:
-        fields: dict[str, str] = {}
         text = self._read(f"{self._info}/METADATA").decode("utf-8", "replace")
-        for line in text.splitlines():
-            if not line.strip():
-                break
-            key, separator, value = line.partition(":")
-            if separator:
-                fields.setdefault(key.strip().lower(), value.strip())
+        fields = parse_metadata(text)
         if not {"name", "version"} <= fields.keys():
             raise self._broken("its METADATA lacks Name or Version")
         return fields

@@ -246,3 +246,15 @@ def test_what_is_left_in_a_site_that_provides_nothing_now_is_told(
     assert desk.run("apply", "--only", "team:other/elsewhere") == 0
     assert desk.read(M) == FILES[M]
     assert desk.run("status") == 0
+
+
+def test_a_revert_that_leaves_bytes_that_nobody_knows_is_no_success(
+    desk: Desk,
+) -> None:
+    assert desk.run("apply") == 0
+    patched = desk.read(M)
+    shutil.rmtree(desk.environment.path(".patchset"))
+    assert desk.run("revert") == 1
+    assert desk.read(M) == patched
+    desk.reinstall()
+    assert desk.run("revert") == 0

@@ -1,11 +1,12 @@
-"""Where the files of an import package come from: a directory, a wheel, an overlay."""
+"""Where the files of an import package come from: a directory, an overlay, a wheel.
+
+A wheel is `patchset.wheel.Wheel`, which answers as these do.
+"""
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -48,42 +49,6 @@ class Directory:
                 found = frozenset()
             self._listed[folder] = found
         return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wheel:
-    """The files of a wheel, read in place; a broken archive raises `BadZipFile`."""
-
-    archive: Path
-
-    @cached_property
-    def _zip(self) -> zipfile.ZipFile:
-        return zipfile.ZipFile(self.archive)
-
-    @cached_property
-    def _folders(self) -> dict[str, set[str]]:
-        folders: dict[str, set[str]] = {}
-        for name in self._zip.namelist():
-            path = name.rstrip("/")
-            while path:
-                parent, _, last = path.rpartition("/")
-                known = folders.setdefault(parent, set())
-                if last in known:
-                    break
-                known.add(last)
-                path = parent
-        return folders
-
-    def read(self, path: str) -> bytes | None:
-        """Return the bytes of one file, None where there is no such file."""
-        try:
-            return self._zip.read(path)
-        except KeyError:
-            return None
-
-    def names(self, folder: str) -> frozenset[str]:
-        """Return the names in a folder; empty where there is no such folder."""
-        return frozenset(self._folders.get(folder, ()))
 
 
 @dataclass(frozen=True, kw_only=True)

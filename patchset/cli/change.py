@@ -21,7 +21,15 @@ from patchset.cli.options import (
 from patchset.cli.session import Session, guarded, note, show, show_errors
 from patchset.errors import Problem, UsageError
 from patchset.execute import Plan, carry_out, make_plan, remove_state
-from patchset.model import Adopted, Choice, Digest, PatchState, Selection, Subject
+from patchset.model import (
+    Adopted,
+    Choice,
+    Digest,
+    FileState,
+    PatchState,
+    Selection,
+    Subject,
+)
 from patchset.saving import end_adoptions, ended_adoptions
 from patchset.select import is_named
 from patchset.signals import undisturbed
@@ -118,6 +126,13 @@ def _revert(
         for row in after.patch_rows
         if not names or row.patch is None or is_named(row.patch, names)
     )
+    if not names:
+        # Not ours to put back, since nothing of ours knows them: but not pristine.
+        known = {one.subject.place for one in plan.steps}
+        ok = ok and not any(
+            row.state is FileState.DRIFTED and row.subject.place not in known
+            for row in after.file_rows
+        )
     _tell(session, after, plan, ok=ok, as_json=as_json)
     return 0 if ok else 1
 

@@ -14,7 +14,6 @@ from patchset import documents
 from patchset.analysis.candidates import near_definitions, near_files
 from patchset.analysis.doctor import Diagnosis, diagnose
 from patchset.analysis.source import Directory, Overlay, Source
-from patchset.analysis.source import Wheel as WheelSource
 from patchset.cli.options import json_option
 from patchset.cli.session import Session, guarded, note, show
 from patchset.digest import fingerprint
@@ -168,7 +167,7 @@ def _releases(
             raise UsageError(_unknown(wheel, known))
         for name in packages:
             releases[name] = wheel
-            sources[name] = WheelSource(archive=wheel.path)
+            sources[name] = wheel
     return releases, sources
 
 

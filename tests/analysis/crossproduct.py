@@ -16,8 +16,8 @@ from packaging.version import Version
 
 from patchset.analysis.doctor import diagnose
 from patchset.analysis.model import prognose
-from patchset.analysis.source import Wheel
 from patchset.analysis.target import by_config
+from patchset.wheel import Wheel
 from tests.matrix.releases import published, wheel_of
 
 GENERATOR = "speculators/data_generation/vllm_hidden_states_generator.py"
@@ -207,7 +207,7 @@ def expected(client: tuple[str, str], vllm: str) -> set[tuple[str, int, str, str
 
 @cache
 def wheel(name: str, version: str) -> Wheel:
-    return Wheel(archive=wheel_of(name, version).path)
+    return wheel_of(name, version)
 
 
 def actual(client: tuple[str, str], vllm: str) -> set[tuple[str, int, str, str, str]]:

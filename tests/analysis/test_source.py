@@ -12,9 +12,9 @@ from patchset.analysis.source import (
     Directory,
     Overlay,
     Source,
-    Wheel,
     python_files,
 )
+from patchset.wheel import Wheel
 
 FILES = {
     "pkg/__init__.py": b"x = 1\n",
@@ -38,7 +38,7 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Source:
     with zipfile.ZipFile(tmp_path / "pkg-1-py3-none-any.whl", "w") as archive:
         for path, content in FILES.items():
             archive.writestr(path, content)
-    return Wheel(archive=tmp_path / "pkg-1-py3-none-any.whl")
+    return Wheel(tmp_path / "pkg-1-py3-none-any.whl")
 
 
 def test_files_are_read_by_path(source: Source) -> None:

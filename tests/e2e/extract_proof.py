@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.obstacles import INTERRUPTED, LONG, SMALL
+from tests.e2e.obstacles import INTERRUPTED, LONG, SMALL, STOPPED
 from tests.e2e.stage import TARGETS, Stage, apply
 
 STATES = 9  # before each of eight layers, and after the last
@@ -85,6 +85,8 @@ def _usual() -> list[dict[str, Any]]:
         _call("after it", SMALL),
         INTERRUPTED,
         _call("after that", SMALL),
+        STOPPED,
+        _call("after that one", SMALL),
         _call("seventy", _lengths(70)),
     ]
 

@@ -75,29 +75,33 @@ def _call(generator: Any, embeddings: torch.Tensor, call: dict[str, Any]) -> Any
     for old in folder.iterdir():
         old.unlink()
     prompts = make_prompts(call, len(embeddings))
-    breaking = call.get("break")
-    kept = generator.executor.execute_model
-    if breaking == "interrupt":
-        generator.executor.execute_model = _Interrupted(kept)
+    breaking: str = call.get("break", "")
+    executor = generator.executor
+    # Ctrl-C in the middle of a scheduling step, or between two of them.
+    cut = {"interrupt": "execute_model", "between": "sample_tokens"}.get(breaking)
+    kept = getattr(executor, cut) if cut else None
+    if cut:
+        setattr(executor, cut, _Interrupted(kept))
     try:
         asked = torch.tensor(prompts) if call.get("as_tensor") else prompts
         made = generator.generate(asked)
     except BaseException as error:
-        if breaking is None:
+        if not breaking:
             raise
         return {"name": call["name"], **describe(error)}
     finally:
-        generator.executor.execute_model = kept
+        if cut:
+            setattr(executor, cut, kept)
     states = torch.cat([torch.load(path) for path in sorted(folder.iterdir())], dim=1)
     steps = len(list(folder.iterdir()))
     longest = generator.vllm_config.model_config.max_model_len - 1
-    cut = [prompt[:longest] for prompt in prompts]
-    found = _compare(len(generator.layer_ids), cut, made, states, embeddings)
+    whole = [prompt[:longest] for prompt in prompts]
+    found = _compare(len(generator.layer_ids), whole, made, states, embeddings)
     return {"name": call["name"], "steps": steps, **found}
 
 
 class _Interrupted:
-    """Executes the first scheduling step, and is interrupted after it, as by Ctrl-C."""
+    """Does what it stands for once, and is interrupted after it, as by Ctrl-C."""
 
     def __init__(self, execute: Any) -> None:  # noqa: ANN401
         self._execute = execute

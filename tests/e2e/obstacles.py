@@ -52,6 +52,8 @@ def short_rows(result: Result) -> str | None:
 
 def foreign_rows(result: Result) -> str | None:
     """Return which prompts of the last call got states that are not their own."""
+    if not result["ok"]:
+        return f"{result['error']}: {result['message']}"
     call = result["calls"][-1]
     if call["foreign"] or call["lost"]:
         return f"prompts with foreign states: {call['foreign'] + call['lost']}"
@@ -73,6 +75,7 @@ def other_layers(offset: int) -> Callable[[Result], str | None]:
 
 
 INTERRUPTED = {"name": "interrupted", "seed": 8, "lengths": LONG, "break": "interrupt"}
+STOPPED = {"name": "stopped", "seed": 8, "lengths": LONG, "break": "between"}
 AFTERWARDS = {"name": "afterwards", "seed": 9, "lengths": SMALL}
 
 SERVING = (
@@ -100,7 +103,7 @@ EXTRACTION = (
     ),
     Obstacle(
         patch="speculators/call_cleanup",
-        job=_extraction(calls=[INTERRUPTED, AFTERWARDS]),
+        job=_extraction(calls=[STOPPED, AFTERWARDS]),
         wrong=foreign_rows,
     ),
     Obstacle(

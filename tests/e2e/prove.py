@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from subprocess import TimeoutExpired
 
 from tests.e2e import (
     environment,
@@ -33,17 +35,21 @@ def prepare(stage: Stage) -> None:
     work = stage.root / "runs" / "prepare"
     if not (stage.root / "models" / "draft" / "config.json").exists():
         runs.script(stage.pristine, work, "models", str(stage.root / "models"))
-        for target, draft in (("deepseek", "draft"), ("dense", None)):
-            trace = str(stage.root / "models" / f"{target}.trace")
-            job = {"target": target, "batches": [prompts()], "max_tokens": 1}
-            stage.serve(
-                stage.pristine, "trace", job | {"trace": trace, "trace_tokens": 64}
-            )
-            if draft:
-                arguments = [trace, stage.model(draft), stage.model(target)]
-                layers = ["2", "4", "5"]
-                runs.script(stage.pristine, work, "draft", *arguments, *layers)
+        _trace(stage, "dense")
+        trace = _trace(stage, "deepseek")
+        arguments = [trace, stage.model("draft"), stage.model("deepseek")]
+        runs.script(stage.pristine, work, "draft", *arguments, "2", "4", "5")
     stage.say(f"checkpoints and trained draft: {stage.root / 'models'}")
+
+
+def _trace(stage: Stage, target: str) -> str:
+    """Save what a target says to the known prompts, and its states meanwhile."""
+    trace = str(stage.root / "models" / f"{target}.trace")
+    job = {"target": target, "batches": [prompts()], "max_tokens": 1}
+    more = {"trace": trace, "trace_tokens": 64}
+    result = stage.serve(stage.pristine, "trace", job | more)
+    stage.expect(result["ok"], f"{target}: {result.get('message', 'traced')}")
+    return trace
 
 
 def main() -> int:
@@ -68,12 +74,15 @@ def main() -> int:
         stage.say(f"--- {name}")
         try:
             table += part(stage) or []
-        except NotShownError as error:
+        except (NotShownError, runs.NoResultError, TimeoutExpired) as error:
             failed.append(name)
             stage.say(f"FAILED: {error}")
     lines = ["| without it | patch |", "| --- | --- |", *table] if table else []
     sys.stdout.write("\n".join([*lines, "", NOT_SHOWN]))
     stage.say(f"failed: {', '.join(failed)}" if failed else "all of it shown")
+    if not failed and not asked.parts:
+        # Links to the files of the one environment; what else is kept is used again.
+        shutil.rmtree(stage.root / "copies", ignore_errors=True)
     return 1 if failed else 0
 
 

@@ -30,6 +30,10 @@ COMMON = {
 }
 
 
+class NoResultError(RuntimeError):
+    """A run ended without a result: killed, or broken before it could write one."""
+
+
 def serving(root: Path, work: Path, job: dict[str, Any], **extra: str) -> Any:  # noqa: ANN401
     """Run `serving` in the environment at `root`; its result as a dictionary.
 
@@ -76,7 +80,7 @@ def _run(
     if not told.exists():
         tail = "\n".join(log.read_text(encoding="utf-8").splitlines()[-30:])
         message = f"{name} wrote no result; the whole log is {log}:\n{tail}"
-        raise RuntimeError(message)
+        raise NoResultError(message)
     result = json.loads(told.read_text(encoding="utf-8"))
     return {**result, "log": log.read_text(encoding="utf-8")}
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from patchset.analysis.doctor import diagnose
 from patchset.analysis.source import Overlay
-from patchset.analysis.source import Wheel as Source
 from patchset.catalogue import builtin_directory, edit_digest, read_catalogue
 from patchset.digest import of_bytes
 from patchset.interpreter import compile_error
@@ -59,9 +58,7 @@ class Trials:
         """What `doctor` still finds where the patches are applied."""
         contents = {file.path: file.content for file in rehearsal.files}
         sources = {
-            name: Overlay(
-                base=Source(archive=wheel_of(name, version).path), files=contents
-            )
+            name: Overlay(base=wheel_of(name, version), files=contents)
             for name, version in versions.items()
         }
         found = diagnose("speculators", "vllm", sources).findings
