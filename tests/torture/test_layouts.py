@@ -23,6 +23,7 @@ from tests.environments import (
     make_environment,
     uninstall,
 )
+from tests.torture.conftest import LONG
 from tests.torture.small import (
     FILES,
     PATCHED,
@@ -285,6 +286,9 @@ def test_debian_s_own_directory_is_refused_when_it_is_named_itself(
 # --- editable installs and archives ----------------------------------------------
 
 
+LATER = pytest.mark.skipif(not LONG, reason="builds anew: make torture")
+
+
 def _checkout(root: Path, backend: str) -> Path:
     (root / "pkg").mkdir(parents=True)
     for path, content in FILES.items():
@@ -306,10 +310,10 @@ def _checkout(root: Path, backend: str) -> Path:
 @pytest.mark.parametrize(
     ("tool", "backend", "options"),
     [
-        ("pip", "setuptools", []),
+        pytest.param("pip", "setuptools", [], marks=LATER),
         ("pip", "setuptools", ["--config-settings", "editable_mode=strict"]),
-        ("pip", "hatchling", []),
-        ("uv", "setuptools", []),
+        pytest.param("pip", "hatchling", [], marks=LATER),
+        pytest.param("uv", "setuptools", [], marks=LATER),
         ("uv", "hatchling", []),
     ],
 )

@@ -105,7 +105,7 @@ def test_where_nothing_locks_no_file_is_torn_and_the_next_run_mends(
         seen.add(pkg.path("pkg/m.py").read_bytes())
     assert seen <= {FILES["pkg/m.py"], PATCHED}
     for code, said in _results(running):
-        assert code in {0, 3}, said
+        assert code in {0, 1, 3}, said  # 1: another run put back what it had found
     assert pkg.run(*words).code == 0
     assert pkg.run("--patches", catalogue, "status").code == 0
     assert pkg.path("pkg/m.py").read_bytes() == PATCHED

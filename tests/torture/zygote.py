@@ -138,9 +138,9 @@ def _watch(effects: _Effects) -> None:
         effects.happen("fsync")
         fsync(descriptor)
 
-    def torn_fdopen(descriptor: int, mode: str = "r", *rest: Any) -> Any:  # noqa: ANN401
-        file = fdopen(descriptor, mode, *rest)
-        return _Torn(file, effects.happen) if "w" in mode else file
+    def torn_fdopen(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        file = fdopen(*arguments, **named)
+        return _Torn(file, effects.happen) if file.writable() else file
 
     vars(os).update(fsync=counted_fsync, fdopen=torn_fdopen)
     sys.addaudithook(effects.hear)
