@@ -102,7 +102,7 @@ class Session:
         selection = survey.selection
         if not selection.is_default:
             note(
-                f"selection: {_describe(selection)} (patchset apply --default ends it)"
+                f"selection: {_describe(selection)} ({self.prefix}apply --default ends it)"
             )
         for name, version in survey.assumed.items():
             note(f"assumed: {name} is taken for {version}, as you said")
@@ -115,7 +115,8 @@ class Session:
             if row.state is PatchState.UNSELECTED and row.patch and row.patch.opt_in
         ]
         if names:
-            note(f"opt-in, not applied: {', '.join(names)} (patchset apply --with ID)")
+            command = f"{self.prefix}apply --with ID"
+            note(f"opt-in, not applied: {', '.join(names)} ({command})")
 
     def hinted(self, problem: Problem) -> Problem:
         """The problem with a hint that means this target when it is pasted."""
