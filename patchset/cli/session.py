@@ -101,9 +101,8 @@ class Session:
             note(f"note: {text}")
         selection = survey.selection
         if not selection.is_default:
-            note(
-                f"selection: {_describe(selection)} ({self.prefix}apply --default ends it)"
-            )
+            command = f"{self.prefix}apply --default"
+            note(f"selection: {_describe(selection)} ({command} ends it)")
         for name, version in survey.assumed.items():
             note(f"assumed: {name} is taken for {version}, as you said")
 
