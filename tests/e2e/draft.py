@@ -27,7 +27,7 @@ from tests.e2e.models import (
 )
 
 STEPS = 3  # drafted tokens that training looks ahead
-ROUNDS = 2000  # at most; less than half of them are needed
+ROUNDS = 1000  # at most; about a hundred are needed
 LEARNT = 0.1  # loss at which there is nothing left to learn
 LAYER = "midlayer"
 IGNORED = -100

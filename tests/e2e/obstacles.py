@@ -218,7 +218,7 @@ def _look(
         return None
     for symptom in patch.symptoms:
         if found := re.search(symptom, result["log"]):
-            return _brief(result["error"], result["message"] or found.group())
+            return _brief(result["error"], found.group())
     return None
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -32,7 +35,7 @@ def prepare(stage: Stage) -> None:
     """Build the environment and the checkpoints, and train the draft."""
     environment.build(stage.pristine, stage.python)
     stage.say(f"environment: {stage.pristine}")
-    work = stage.root / "runs" / "prepare"
+    work = stage.runs / "draft"
     if not (stage.root / "models" / "draft" / "config.json").exists():
         runs.script(stage.pristine, work, "models", str(stage.root / "models"))
         _trace(stage, "dense")
@@ -52,6 +55,18 @@ def _trace(stage: Stage, target: str) -> str:
     return trace
 
 
+def _show(stage: Stage, name: str) -> list[str] | None:
+    """Go through one part; return its rows of the table, None if it failed."""
+    own = replace(stage, part=name)
+    try:
+        rows = PARTS[name](own) or []
+    except (NotShownError, runs.NoResultError, TimeoutExpired) as error:
+        own.say(f"FAILED: {error}")
+        return None
+    own.say("shown")
+    return rows
+
+
 def main() -> int:
     """Run all parts, or those asked for; return 0 if everything was shown."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -64,19 +79,14 @@ def main() -> int:
     if unknown := set(asked.parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     python = environment.find_python(asked.environment_python)
-    stage = Stage(root=asked.root.resolve(), python=python)
+    stage = Stage(root=asked.root.resolve(), python=python, part="prepare")
     prepare(stage)
-    table: list[str] = []
-    failed = []
-    for name, part in PARTS.items():
-        if asked.parts and name not in asked.parts:
-            continue
-        stage.say(f"--- {name}")
-        try:
-            table += part(stage) or []
-        except (NotShownError, runs.NoResultError, TimeoutExpired) as error:
-            failed.append(name)
-            stage.say(f"FAILED: {error}")
+    names = [name for name in PARTS if not asked.parts or name in asked.parts]
+    # A run keeps one core busy, and takes some 2 GB.
+    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        shown = list(pool.map(lambda name: _show(stage, name), names))
+    failed = [name for name, rows in zip(names, shown, strict=True) if rows is None]
+    table = [row for rows in shown for row in rows or []]
     lines = ["| without it | patch |", "| --- | --- |", *table] if table else []
     sys.stdout.write("\n".join([*lines, "", NOT_SHOWN]))
     stage.say(f"failed: {', '.join(failed)}" if failed else "all of it shown")

@@ -87,7 +87,7 @@ def _run(
 
 def _environment(work: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    cache = work.parent / "cache"  # one for all runs: remote code, vision kernels
+    cache = work.parent / "cache"  # remote code, and what vLLM knows of its models
     caches = {
         "HF_HOME": str(cache / "huggingface"),
         "VLLM_CACHE_ROOT": str(cache / "vllm"),

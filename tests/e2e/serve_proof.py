@@ -86,7 +86,7 @@ def prove_cache(stage: Stage) -> list[str]:
 
 
 def _second_start(stage: Stage, root: Path, name: str) -> Any:  # noqa: ANN401
-    cache = stage.root / "runs" / f"cache-{name}"
+    cache = stage.runs / f"cache-{name}"
     extra = {
         "VLLM_USE_AOT_COMPILE": "1",
         "VLLM_CACHE_ROOT": str(cache),

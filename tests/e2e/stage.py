@@ -30,7 +30,14 @@ class Stage:
 
     root: Path
     python: str
+    part: str
+    """Every part has runs and caches of its own, for they go side by side."""
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def runs(self) -> Path:
+        """Where the runs of this part leave their jobs, results and logs."""
+        return self.root / "runs" / self.part
 
     @property
     def pristine(self) -> Path:
@@ -44,7 +51,8 @@ class Stage:
     def say(self, sentence: str) -> None:
         """Print a line with the minutes since the start."""
         passed = int(time.monotonic() - self.began)
-        sys.stdout.write(f"[{passed // 60:02}:{passed % 60:02}] {sentence}\n")
+        clock = f"{passed // 60:02}:{passed % 60:02}"
+        sys.stdout.write(f"[{clock}] {self.part}: {sentence}\n")
         sys.stdout.flush()
 
     def expect(self, holds: object, sentence: str) -> None:
@@ -61,15 +69,15 @@ class Stage:
 
     def serve(self, root: Path, name: str, job: dict[str, Any], **extra: str) -> Any:  # noqa: ANN401
         """Run the engine; `target` and `draft` of the job are names of checkpoints."""
-        return runs.serving(root, self.root / "runs" / name, self._job(job), **extra)
+        return runs.serving(root, self.runs / name, self._job(job), **extra)
 
     def extract(self, root: Path, name: str, job: dict[str, Any], **extra: str) -> Any:  # noqa: ANN401
         """Run the generator; `target` of the job is the name of a checkpoint."""
-        return runs.extraction(root, self.root / "runs" / name, self._job(job), **extra)
+        return runs.extraction(root, self.runs / name, self._job(job), **extra)
 
     def train(self, root: Path, name: str, job: dict[str, Any]) -> Any:  # noqa: ANN401
         """Make a draft model; `target` of the job is the name of a checkpoint."""
-        return runs.training(root, self.root / "runs" / name, self._job(job))
+        return runs.training(root, self.runs / name, self._job(job))
 
     def _job(self, job: dict[str, Any]) -> dict[str, Any]:
         paths = {name: job[name] for name in ("target", "draft") if job.get(name)}
