@@ -176,8 +176,8 @@ def _unexpected(error: OSError) -> Problem:
     path = None if error.filename is None else str(error.filename)
     return Problem(
         kind="io",
-        message=f"{path or 'a file'}: {error.strerror or error}; nothing was changed",
-        hint=f"ls -ld {path or '.'}",
+        message=f"{path or 'a file'}: {error.strerror or error}",
+        hint="patchset status, when that is mended",
         path=path,
     )
 

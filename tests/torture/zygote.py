@@ -14,9 +14,10 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import patchset.catalogue
 import patchset.cli.change
@@ -173,24 +174,26 @@ def _run(request: dict[str, Any], out: int, err: int, log: int) -> NoReturn:
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    out, err, log = (os.memfd_create(name) for name in ("out", "err", "log"))
-    child = os.fork()
-    if child == 0:
-        _run(request, out, err, log)
-    _, status = os.waitpid(child, 0)
-    texts = [_read(descriptor) for descriptor in (out, err, log)]
-    return {
-        "code": os.waitstatus_to_exitcode(status),
-        "out": texts[0],
-        "err": texts[1],
-        "effects": json.loads(texts[2] or "[]"),
-    }
+    with (
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+        tempfile.TemporaryFile() as log,
+    ):
+        child = os.fork()
+        if child == 0:
+            _run(request, out.fileno(), err.fileno(), log.fileno())
+        _, status = os.waitpid(child, 0)
+        return {
+            "code": os.waitstatus_to_exitcode(status),
+            "out": _read(out),
+            "err": _read(err),
+            "effects": json.loads(_read(log) or "[]"),
+        }
 
 
-def _read(descriptor: int) -> str:
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read().decode("utf-8", "replace")
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")
 
 
 def _warm() -> None:
