@@ -9,7 +9,7 @@ E2E_PYTHON ?=
 E2E_ROOT ?=
 E2E_PARTS ?=
 
-.PHONY: help demo test test-official torture e2e lint types format readme matrix bench clean
+.PHONY: help demo test coverage test-official torture e2e lint types format readme matrix bench clean
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ demo: $(VENV)/ready  ## a session on the published packages (VLLM=vllm: the offi
 
 test: $(VENV)/ready lint types  ## all that has to hold, on the published small wheels too
 	$(BIN)/python -m pytest --numprocesses auto --dist loadscope -m 'not official'
+
+coverage: $(VENV)/ready  ## which branches of the core no fast test takes
+	$(BIN)/python -m pytest --numprocesses auto -m 'not official and not real' --cov --cov-report=term-missing:skip-covered
 
 test-official: $(VENV)/ready  ## the main job on the official wheel of 508 MB
 	$(BIN)/python -m pytest -m official
