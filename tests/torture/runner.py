@@ -70,8 +70,9 @@ class Zygote:
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        run = Run(**answer)
+        answer = self.process.stdout.readline()
+        assert answer, f"the zygote died: {self.process.wait()}"
+        run = Run(**json.loads(answer))
         assert run.code != 70, run.err
         return run
 
