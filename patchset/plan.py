@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from patchset.digest import of_bytes
@@ -23,13 +21,13 @@ from patchset.model import (
     Attributes,
     Choice,
     Digest,
-    Distribution,
     FileState,
     Output,
     Patch,
     PatchState,
     Subject,
 )
+from patchset.refusals import cut_short, drifted, missing, no_pristine
 
 Golden: TypeAlias = Mapping[tuple[str, Digest, frozenset[str]], tuple[Digest, Digest]]
 """(path, base, patch ids) → (recipe that was run, bytes that came out)."""
@@ -292,7 +290,7 @@ def obstacle(subject: Subject, wanted: Bytes | None) -> Problem | None:
     if distribution.obstacle is not None:
         return distribution.obstacle
     if file.digest is None:
-        return _missing(subject) if subject.wanted else None
+        return missing(subject) if subject.wanted else None
     if file.recorded is None:
         return Problem(
             kind="no-record",
@@ -314,7 +312,7 @@ def _unrecognised(subject: Subject) -> Problem | None:
         return None
     if subject.own_output is not None:
         return None
-    return _cut_short(subject) if found in subject.outputs else drifted(subject)
+    return cut_short(subject) if found in subject.outputs else drifted(subject)
 
 
 def step(subject: Subject, wanted: Bytes | None) -> Step:
@@ -338,7 +336,7 @@ def step(subject: Subject, wanted: Bytes | None) -> Step:
         # Reinstalled over an adopted base: pristine bytes need no cure.
         return Keep(subject=subject, entry=None)
     if wanted.content is None and wanted.digest not in subject.held:
-        return Refuse(subject=subject, problem=_no_pristine(subject))
+        return Refuse(subject=subject, problem=no_pristine(subject))
     return Write(
         subject=subject,
         digest=wanted.digest,
@@ -388,90 +386,6 @@ def needs_folding(subject: Subject, known: Bytes | None) -> bool:
     ):
         return False
     return obstacle(subject, known) is None
-
-
-def drifted(subject: Subject) -> Problem:
-    """The refusal of a file that is neither base nor ours."""
-    file = subject.file
-    ours = f", ours {_short(subject.entry)}" if subject.entry else ""
-    keep = f"patchset apply --adopt {file.path} makes these bytes the base"
-    base = subject.base
-    if base is not None and base in subject.held:
-        hint = f"patchset revert --force puts pristine bytes back, with a copy; {keep}"
-    else:
-        name = file.distribution.name if file.distribution else file.package
-        hint = f"pip install --force-reinstall --no-deps {name}; {keep}"
-    return Problem(
-        kind="drifted",
-        message=f"{file.path}: found {_short(file.digest)}, neither pristine "
-        f"(RECORD says {_short(file.recorded)}{ours}): edited by hand?",
-        hint=hint,
-        path=file.path,
-    )
-
-
-def _cut_short(subject: Subject) -> Problem:
-    file = subject.file
-    name = file.distribution.name if file.distribution else file.package
-    version = file.distribution.version if file.distribution else ""
-    return Problem(
-        kind="cut-short",
-        message=f"{file.path}: found what was patched for another release, while "
-        f"RECORD is of {name} {version}: an upgrade was cut short",
-        hint=f"pip install --force-reinstall --no-deps {name}=={version}",
-        path=file.path,
-    )
-
-
-def _no_pristine(subject: Subject) -> Problem:
-    file = subject.file
-    name = file.distribution.name if file.distribution else file.package
-    return Problem(
-        kind="no-pristine",
-        message=f"{file.path}: the base {_short(subject.base)} is neither on disk nor "
-        "in the store",
-        hint=f"pip install --force-reinstall --no-deps {name}",
-        path=file.path,
-    )
-
-
-def _missing(subject: Subject) -> Problem:
-    file = subject.file
-    distribution = file.distribution
-    assert distribution is not None  # noqa: S101 - `obstacle` has looked
-    name = f"{distribution.name} {distribution.version}"
-    if file.recorded is not None:
-        return Problem(
-            kind="missing",
-            message=f"{file.path}: not there, while RECORD of {name} lists it",
-            hint=f"pip install --force-reinstall --no-deps "
-            f"{distribution.name}=={distribution.version}",
-            path=file.path,
-        )
-    near = ", ".join(_near_names(file.path, distribution))
-    return Problem(
-        kind="missing",
-        message=f"{file.path}: no such file in {name}"
-        + (f"; there is {near}" if near else ""),
-        hint=f"patchset show {subject.wanted[0].patch.id}",
-        path=file.path,
-        patch=subject.wanted[0].patch.id,
-    )
-
-
-def _near_names(path: str, distribution: Distribution) -> Sequence[str]:
-    """Files of the distribution whose names are like that of a missing one."""
-    pure = PurePosixPath(path)
-    there = {
-        PurePosixPath(name).name: name
-        for name in distribution.record
-        if PurePosixPath(name).parent == pure.parent
-    }
-    return [there[name] for name in get_close_matches(pure.name, sorted(there), n=3)]
-
-
-def _short(digest: Digest | None) -> str:
-    return "nothing" if digest is None else digest.removeprefix("sha256:")[:12]
 
 
 def outputs_by_digest(

@@ -1,34 +1,23 @@
-"""Sites → which distribution provides an import package, and its files as they lie."""
+"""Sites → which distribution provides an import package."""
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import re
-import stat
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchset.digest import of_bytes
+from patchset.claims import INFO, Claim, is_hint, read_claim
 from patchset.errors import Problem
-from patchset.files import linked_directory
 from patchset.interpreter import Interpreter
-from patchset.metadata import parse_metadata, parse_record
 from patchset.model import (
-    Attributes,
-    Digest,
     Distribution,
     Environment,
-    InstalledFile,
     Site,
 )
 
-_INFO = re.compile(r"(?P<name>[A-Za-z0-9][\w.]*?)-(?P<version>[^-]+)\.dist-info")
-_LARGEST = 1 << 26
-"""Bytes; the largest module of vLLM has 300 KB."""
 _LEFTOVER = re.compile(r"~.*")
 
 
@@ -56,85 +45,6 @@ def find_distributions(
         distributions=found,
         notes=tuple(dict.fromkeys(notes)),
     )
-
-
-def read_installed(
-    path: str, package: str, site: str, distribution: Distribution | None
-) -> InstalledFile:
-    """One target as it lies on disk, with its bytes; never follows a linked directory.
-
-    A file that is itself a symbolic link (uv's symlink mode) is read through it.
-    """
-    content: bytes | None = None
-    attributes: Attributes | None = None
-    obstacle = _linked_directory(site, path)
-    if obstacle is None:
-        try:
-            content, attributes = _read(Path(site, path))
-        except (FileNotFoundError, NotADirectoryError):
-            pass
-        except OSError as error:
-            obstacle = _unreadable(path, error)
-    return InstalledFile(
-        path=path,
-        site=site,
-        package=package,
-        distribution=distribution,
-        content=content,
-        digest=None if content is None else of_bytes(content),
-        attributes=attributes,
-        obstacle=obstacle,
-    )
-
-
-# --- files -----------------------------------------------------------------------
-
-
-def _read(path: Path) -> tuple[bytes, Attributes]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("no regular file")
-        if status.st_size > _LARGEST:
-            raise OSError(f"{status.st_size} bytes are too many for a module")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            content = file.read()
-    finally:
-        os.close(descriptor)
-    link = os.readlink(path) if path.is_symlink() else None  # noqa: PTH115 - the text
-    return content, Attributes(
-        mode=stat.S_IMODE(status.st_mode),
-        uid=status.st_uid,
-        gid=status.st_gid,
-        link=link,
-    )
-
-
-def _linked_directory(site: str, path: str) -> Problem | None:
-    """A symbolic link on the way would lead our writing out of the site."""
-    directory = linked_directory(Path(site), path)
-    if directory is None:
-        return None
-    return Problem(
-        kind="linked-directory",
-        message=f"{path}: {directory} is a symbolic link, "
-        "wanted a directory of the site itself",
-        hint="patch the environment that the link leads to",
-        path=path,
-    )
-
-
-def _unreadable(path: str, error: OSError) -> Problem:
-    return Problem(
-        kind="unreadable",
-        message=f"{path}: cannot be read: {error.strerror or error}",
-        hint=f"ls -l {path}",
-        path=path,
-    )
-
-
-# --- sites -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -203,8 +113,8 @@ def _provider(
         if package in listing.names and listing.archive:
             return _archived(package, listing.site)
         there = Path(listing.site.path, package, "__init__.py").is_file()
-        hinted = [name for name in sorted(listing.names) if _is_hint(name, package)]
-        claims = [_read_claim(listing.site, name, package) for name in hinted]
+        hinted = [name for name in sorted(listing.names) if is_hint(name, package)]
+        claims = [read_claim(listing.site, name, package) for name in hinted]
         editable = next((one for one in claims if one.editable is not None), None)
         if editable is not None:
             return _obstructed(package, listing.site, editable, _editable(editable))
@@ -213,74 +123,18 @@ def _provider(
         strong = [one for one in claims if one.record]
         if not strong:
             others = sorted(listing.names - set(hinted))
-            rest = [n for n in others if _INFO.fullmatch(n)]
-            read = [_read_claim(listing.site, name, package) for name in rest]
+            rest = [n for n in others if INFO.fullmatch(n)]
+            read = [read_claim(listing.site, name, package) for name in rest]
             strong = [one for one in read if one.record]
         return _chosen(package, listing.site, strong, claims, notes)
     return None
 
 
-def _is_hint(name: str, package: str) -> bool:
-    """Directory names say where to look first, no more."""
-    match = _INFO.fullmatch(name)
-    return match is not None and package in re.split(r"[-_.]", match["name"].lower())
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Claim:
-    """What one .dist-info says of an import package."""
-
-    info: str
-    name: str
-    version: str
-    record: Mapping[str, Digest]
-    editable: str | None
-
-
-def _read_claim(site: Site, info: str, package: str) -> _Claim:
-    directory = Path(site.path, info)
-    match = _INFO.fullmatch(info)
-    metadata = _read_metadata(directory / "METADATA")
-    fallback = match["name"] if match else info
-    return _Claim(
-        info=info,
-        name=metadata.get("name", fallback),
-        version=metadata.get("version", ""),
-        record=_read_record(directory / "RECORD", package),
-        editable=_editable_source(directory / "direct_url.json"),
-    )
-
-
-def _read_metadata(path: Path) -> Mapping[str, str]:
-    try:
-        return parse_metadata(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return {}
-
-
-def _read_record(path: Path, package: str) -> Mapping[str, Digest]:
-    """The rows of the package that have a digest; none where RECORD is no RECORD."""
-    try:
-        text = path.read_bytes().decode("utf-8", "surrogateescape")
-        return parse_record(text, below=f"{package}/")
-    except (OSError, csv.Error):
-        return {}
-
-
-def _editable_source(path: Path) -> str | None:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        editable = data["dir_info"]["editable"]
-        return str(data.get("url", "")) if editable is True else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
 def _chosen(
     package: str,
     site: Site,
-    strong: Sequence[_Claim],
-    claims: Sequence[_Claim],
+    strong: Sequence[Claim],
+    claims: Sequence[Claim],
     notes: list[str],
 ) -> Distribution:
     if not strong:
@@ -310,7 +164,7 @@ def _chosen(
     )
 
 
-def _differ(one: _Claim, other: _Claim) -> bool:
+def _differ(one: Claim, other: Claim) -> bool:
     shared = one.record.keys() & other.record.keys()
     return one.version != other.version or any(
         one.record[path] != other.record[path] for path in shared
@@ -321,7 +175,7 @@ def _differ(one: _Claim, other: _Claim) -> bool:
 
 
 def _obstructed(
-    package: str, site: Site, claim: _Claim | None, problem: Problem
+    package: str, site: Site, claim: Claim | None, problem: Problem
 ) -> Distribution:
     return Distribution(
         package=package,
@@ -343,7 +197,7 @@ def _archived(package: str, site: Site) -> Distribution:
     return _obstructed(package, site, None, problem)
 
 
-def _editable(claim: _Claim) -> Problem:
+def _editable(claim: Claim) -> Problem:
     source = (claim.editable or "").removeprefix("file://") or "a checkout"
     return Problem(
         kind="editable",
@@ -354,7 +208,7 @@ def _editable(claim: _Claim) -> Problem:
     )
 
 
-def _no_record(package: str, site: Site, claim: _Claim | None) -> Problem:
+def _no_record(package: str, site: Site, claim: Claim | None) -> Problem:
     found = (
         f"no .dist-info claims {package}/"
         if claim is None
@@ -376,7 +230,7 @@ def _two_owners(package: str, names: str) -> Problem:
     )
 
 
-def _foreign(package: str, site: Site, claim: _Claim) -> Problem:
+def _foreign(package: str, site: Site, claim: Claim) -> Problem:
     parent = site.origin.removeprefix("the parent environment ")
     hint = (
         f"patchset --python {parent} apply"

@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "patchset"
 CORE = {
     "model", "errors", "digest", "versions", "patchfile", "select", "plan", "ledger",
-    "rewrite", "nesting", "diffs", "definitions", "pattern",
+    "rewrite", "nesting", "diffs", "definitions", "pattern", "refusals", "metadata",
 }  # fmt: skip
 ALLOWED = {
-    "__future__", "ast", "base64", "binascii", "collections", "contextlib",
+    "__future__", "ast", "base64", "binascii", "collections", "contextlib", "csv", "io",
     "dataclasses", "difflib", "enum", "functools", "hashlib", "itertools", "json", "re",
     "sys", "textwrap", "typing", "packaging", "libcst",
 }  # fmt: skip
