@@ -431,3 +431,32 @@ def test_to_show_a_patch_runs_nothing_of_it(pkg: Environment, folder: Path) -> N
     for command in (["show", "team:pkg/number"], ["list"], ["status"]):
         assert "ran" not in run(pkg, folder, *command).err
     assert run(pkg, folder, "apply").code == 3
+
+
+def test_to_revert_one_patch_applies_no_other(pkg: Environment, folder: Path) -> None:
+    write_patch(folder, "other", target="pkg/n.py", needs={"pkg": ">=1,<2"})
+    before = pkg.digests()
+    run(pkg, folder, "revert", "team:pkg/number")
+    assert pkg.digests() == before
+    assert run(pkg, folder, "apply", "--default").code == 0
+    write_patch(folder, "third", target="pkg/n.py", before="b = 1", after="c = 3",
+                needs={"pkg": ">=1,<2"})  # fmt: skip
+    result = run(pkg, folder, "revert", "team:pkg/number")
+    assert result.code == 0, result.err
+    assert pkg.path("pkg/m.py").read_bytes() == FILES["pkg/m.py"]
+    assert pkg.path("pkg/n.py").read_bytes() == b"b = 2\n"
+
+
+def test_a_forced_revert_of_one_patch_says_what_went_with_it(
+    pkg: Environment, folder: Path
+) -> None:
+    needs = {"pkg": ">=1,<2"}
+    write_patch(folder, "other", target="pkg/m.py", before="a = 0", after="a = 5",
+                needs=needs)  # fmt: skip
+    run(pkg, folder, "apply")
+    pkg.edit("pkg/m.py", b"a = 5\nb = 2\nmine = 1\n")
+    result = run(pkg, folder, "revert", "--force", "team:pkg/number")
+    assert result.code == 1
+    assert pkg.path("pkg/m.py").read_bytes() == FILES["pkg/m.py"]
+    assert run(pkg, folder, "apply").code == 0
+    assert pkg.path("pkg/m.py").read_bytes() == b"a = 5\nb = 1\n"

@@ -100,10 +100,11 @@ def _revert(
     """
     with session.lock(exclusive=True):
         if names:
-            survey = session.take()
-            check_names(survey, names)
-            selection = _without(survey, names)
+            before = session.take()
+            check_names(before, names)
+            selection = _without(before, names)
             survey = session.take(selection=selection, ignore_adopted=force)
+            survey = _without_pending(survey, before)
         else:
             everything = session.take(
                 selection=Selection(), ignore_adopted=force, only_files=True
@@ -126,6 +127,9 @@ def _revert(
         for row in after.patch_rows
         if not names or row.patch is None or is_named(row.patch, names)
     )
+    if names and any(one.forced for one in plan.writes):
+        # What else was in a file that was edited by hand is gone with the edit.
+        ok = ok and documents.is_well(after)
     if not names:
         # Not ours to put back, since nothing of ours knows them: but not pristine.
         known = {one.subject.place for one in plan.steps}
@@ -173,6 +177,17 @@ def _unwanted(survey: Survey) -> Survey:
         if one.entry is not None or one.interrupted or _is_known(survey, one)
     )
     return replace(survey, choices=choices, subjects=subjects)
+
+
+def _without_pending(survey: Survey, before: Survey) -> Survey:
+    """The survey in which no patch is wanted that was not applied before."""
+    applied = {PatchState.APPLIED, PatchState.OUTDATED}
+    there = {row.id for row in before.patch_rows if row.state in applied}
+    subjects = tuple(
+        replace(one, wanted=tuple(c for c in one.wanted if c.patch.id in there))
+        for one in survey.subjects
+    )
+    return replace(survey, subjects=subjects)
 
 
 def _is_known(survey: Survey, subject: Subject) -> bool:
