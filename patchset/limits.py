@@ -23,13 +23,22 @@ def time_limit() -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGALRM, _stop)
-    signal.setitimer(signal.ITIMER_REAL, LIMIT, _AGAIN)
     try:
-        yield
-    finally:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, LIMIT)
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except TooLongError:
+        # It may have come in the very moment in which the block ended by itself: then
+        # the line above was not reached, and the next one would strike anywhere.
         signal.setitimer(signal.ITIMER_REAL, 0)
+        raise
+    finally:
         signal.signal(signal.SIGALRM, before)
 
 
 def _stop(*_: object) -> None:
+    # One alarm at a time: the next must not interrupt the way out of this one.
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN)
     raise TooLongError(f"it had not ended after {LIMIT:g} seconds")

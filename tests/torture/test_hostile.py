@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import stat
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from patchset import limits
+from patchset.errors import TooLongError
 from tests.environments import (
     Environment,
     Result,
@@ -173,7 +178,7 @@ def test_a_patch_that_does_not_end(
     name: str,
 ) -> None:
     monkeypatch.setattr(limits, "LIMIT", 0.2)
-    monkeypatch.setattr(limits, "_AGAIN", 0.1)
+    monkeypatch.setattr(limits, "_AGAIN", 0.5)
     _with_body(folder, body, name)
     before = tree(pkg.root)
     refused = pkg.run("--patches", str(folder), "apply", "--json")
@@ -181,6 +186,19 @@ def test_a_patch_that_does_not_end(
     assert kinds(refused) == {"patch-failed"}
     assert "had not ended" in json.dumps(refused.document)
     assert tree(pkg.root) == before
+
+
+def test_no_alarm_is_left_behind() -> None:
+    for seconds in (0.0, 0.002):
+        for _ in range(50):
+            with (
+                mock.patch.object(limits, "LIMIT", 0.002),
+                contextlib.suppress(TooLongError),
+                limits.time_limit(),
+            ):
+                time.sleep(seconds)
+            assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+            assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
 def test_commands_that_look_run_no_code_of_a_patch(
