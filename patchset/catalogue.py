@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +112,7 @@ def edit_digest() -> Digest:
     """Of the codemods' own code: with that of the patches, it makes the bytes."""
     package = Path(__file__).resolve().parent
     paths = [package / "definitions.py", package / "pattern.py"]
-    edit = package / "edit"
-    paths += sorted(edit.glob("*.py")) if edit.is_dir() else [package / "edit.py"]
-    import ast  # noqa: PLC0415 - only where something is patched
-    from hashlib import sha256  # noqa: PLC0415
-
+    paths += sorted((package / "edit").glob("*.py"))
     total = sha256()
     for path in paths:
         total.update(of_code(ast.parse(path.read_bytes())).encode())
